@@ -1,0 +1,30 @@
+"""``python -m benchmarks calibrate | estep | scaling | recovery``, from the checkout, with the extra [bench] installed."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import sys
+from collections.abc import Sequence
+
+from benchmarks import calibrate, estep, recovery, scaling
+
+KINDS = {"calibrate": calibrate, "estep": estep, "scaling": scaling, "recovery": recovery}
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Parse the command line and run one kind of benchmark."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Time and memory of psychoedu beside its peers.")
+    kinds = parser.add_subparsers(dest="kind", required=True)
+    for name, module in KINDS.items():
+        described = (module.__doc__ or "").splitlines()[0]
+        child = kinds.add_parser(name, help=described, description=described)
+        child.add_argument("--write", action="store_true", help="write the tables into docs/")
+        module.add_arguments(child)
+    parsed = parser.parse_args(given)
+    KINDS[parsed.kind].run(parsed, shlex.join(["python", "-m", "benchmarks", *given]))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,318 @@
+"""Command line: calibrate a response matrix, score respondents with a stored bank, and a demonstration."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import sys
+import warnings
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from psychoedu._version import __version__
+from psychoedu.exceptions import DataError, FileFormatError, PsychoeduError, PsychoeduWarning
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from psychoedu.responses import ResponseMatrix
+
+FAILED = 2
+_AS_OPTION = {
+    "respondent_columns": "--respondent-columns COLUMN",
+    "respondent": "--respondent COLUMN, or --no-labels",
+    "item": "--item COLUMN",
+    "score": "--score COLUMN",
+    "repeats": "--repeats",
+    "recode": "--recode FROM=TO",
+    "missing_codes": "--missing-codes CODE",
+    "on_constant": "--on-constant drop",
+    "groups": "--groups COLUMN",
+    "reference_group": "--reference-group LABEL",
+    "fit_to": "--fit-to COLUMN=VALUE",
+    "priors": "--priors",
+    "model": "--model",
+    "n_points": "--points N",
+    "max_iter": "--max-iter N",
+    "assume_equal_populations": "--assume-equal-populations",
+    "sep": "--sep",
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line and return the exit status: 0, or 2 after an error.
+
+    Parameters
+    ----------
+    arguments : sequence of str, optional
+        Words after the program's name; those of the shell if None.
+
+    Returns
+    -------
+    int
+
+    Examples
+    --------
+    >>> main(["score", "absent.json", "absent.csv"])
+    2
+    """
+    options = _parser().parse_args(arguments)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("always", category=PsychoeduWarning)
+        warnings.showwarning = _show_warning  # type: ignore[assignment]
+        try:
+            options.run(options)
+            sys.stdout.flush()
+        except BrokenPipeError:  # the reader, such as head, has seen enough
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        except PsychoeduError as error:
+            print(f"error: {error}{_as_options(str(error))}", file=sys.stderr)
+            return FAILED
+        except OSError as error:
+            where = f": {error.filename}" if error.filename else ""
+            print(f"error: {error.strerror or error}{where}", file=sys.stderr)
+            return FAILED
+    return 0
+
+
+def _show_warning(message: Warning | str, *_: Any) -> None:
+    print(f"warning: {message}{_as_options(str(message))}", file=sys.stderr)
+
+
+def _as_options(message: str) -> str:
+    """Name the options of the command line that stand for arguments of functions in a message."""
+    named = [word for word in _AS_OPTION if re.search(rf"\b{word}\b *=", message)]
+    return f"\n(on the command line: {', '.join(_AS_OPTION[word] for word in named)})" if named else ""
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="psychoedu",
+        description="Psychometrics for educational benchmarks. Start with: psychoedu demo",
+    )
+    parser.add_argument("--version", action="version", version=f"psychoedu {__version__}")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    _add_calibrate(commands)
+    _add_score(commands)
+    demo = commands.add_parser(
+        "demo",
+        help="calibrate the data that come with the package, and write tables, figures and a page",
+        description="Calibrate LSAT-7 (real) and a design of two test forms (simulated); needs no network.",
+    )
+    demo.add_argument("--out", default="psychoedu-demo", metavar="DIR", help="folder to write to (default: %(default)s)")
+    demo.set_defaults(run=_demo)
+    return parser
+
+
+def _add_calibrate(commands: Any) -> None:
+    command = commands.add_parser(
+        "calibrate",
+        help="estimate item parameters from responses",
+        description="Estimate a 1PL, 2PL or Rasch model by marginal maximum likelihood and print the tables.",
+    )
+    command.add_argument("responses", help="CSV or Parquet file, respondents x items: 1 right, 0 wrong, blank not administered")
+    command.add_argument("--out", metavar="FILE", help="write the calibration here, as JSON; `psychoedu score` reads it")
+    command.add_argument("--model", default="2pl", help="2pl (default), 1pl or rasch")
+    command.add_argument("--groups", metavar="COLUMN", help="column with the group of each respondent")
+    command.add_argument("--reference-group", metavar="LABEL", help="group with mean 0 and SD 1 (default: the first met)")
+    command.add_argument("--fit-to", metavar="COLUMN=VALUE", help="estimate from these respondents; the others are only scored")
+    command.add_argument("--standard-errors", default="oakes", help="oakes (default), crossprod, sandwich or none")
+    command.add_argument("--points", type=int, metavar="N", help="quadrature points")
+    command.add_argument("--max-iter", type=int, metavar="N", help="most iterations")
+    command.add_argument("--on-constant", choices=["raise", "drop"], default="raise", help="what to do with constant items")
+    command.add_argument("--assume-equal-populations", action="store_true", help="allow groups without a common item")
+    command.add_argument("--priors", action="store_true", help="weak priors on the item parameters, for few respondents")
+    command.add_argument("--progress", action="store_true", help="show progress")
+    command.add_argument("--items-csv", metavar="FILE", help="write the item table here")
+    command.add_argument("--scores-csv", metavar="FILE", help="write the EAP score of every respondent here")
+    command.add_argument("--report", metavar="DIR", help="write a page (index.html) into this folder")
+    _add_reading(command)
+    command.set_defaults(run=_calibrate)
+
+
+def _add_score(commands: Any) -> None:
+    command = commands.add_parser(
+        "score",
+        help="score respondents with a stored bank",
+        description="Score respondents, one or many, with the item parameters of a stored calibration or bank.",
+    )
+    command.add_argument("bank", help="JSON file written by `psychoedu calibrate --out`, or by .save()")
+    command.add_argument("responses", help="CSV or Parquet file, respondents x items")
+    command.add_argument("--method", default="eap", help="eap (default), map, ml or wle")
+    command.add_argument("--prior-mean", type=float, default=0.0, help="mean of the population (default: %(default)s)")
+    command.add_argument("--prior-sd", type=float, default=1.0, help="SD of the population (default: %(default)s)")
+    command.add_argument("--out", metavar="FILE", help="write the scores here, as CSV (default: to the screen)")
+    _add_reading(command)
+    command.set_defaults(run=_score)
+
+
+def _add_reading(command: argparse.ArgumentParser) -> None:
+    group = command.add_argument_group("reading the responses")
+    group.add_argument("--respondent", metavar="COLUMN", help="column with the respondents' labels (default: the first)")
+    group.add_argument("--no-labels", action="store_true", help="no column has labels; number the respondents 1, 2, ...")
+    group.add_argument(
+        "--respondent-columns", nargs="+", default=[], metavar="COLUMN", help="columns that describe respondents and are no items"
+    )
+    group.add_argument("--item", metavar="COLUMN", help="long file: column with the items' labels (give --respondent as well)")
+    group.add_argument("--score", metavar="COLUMN", help="long file: column with the scores")
+    group.add_argument("--repeats", choices=["majority", "first"], help="long file: how to reduce repeats of a cell")
+    group.add_argument(
+        "--missing-codes", nargs="+", default=[], type=_number, metavar="CODE", help="codes that mean missing, such as -9 99"
+    )
+    group.add_argument("--recode", nargs="+", default=[], metavar="FROM=TO", help="what other codes mean, such as 1=0 2=1")
+    group.add_argument(
+        "--invalid", choices=["wrong", "missing"], default="wrong", help="unparsed, refused and empty answers count as"
+    )
+    group.add_argument("--sep", default=",", help="separator of a CSV file (default: comma)")
+
+
+def _calibrate(options: argparse.Namespace) -> None:
+    from psychoedu.irt.calibrate import calibrate
+    from psychoedu.irt.priors import Priors
+
+    for name in (options.out, options.items_csv, options.scores_csv):
+        _check_target(name)
+    extra = [options.groups] if options.groups else []
+    fit_to = _fit_to(options.fit_to)
+    extra += [name for name in fit_to or {} if name not in extra]
+    responses = _read(options, extra)
+    chosen = {"n_points": options.points, "max_iter": options.max_iter}
+    calibration = calibrate(
+        responses,
+        model=options.model,
+        groups=options.groups,
+        reference_group=options.reference_group,
+        fit_to=fit_to,
+        priors=Priors() if options.priors else None,
+        standard_errors=None if options.standard_errors == "none" else options.standard_errors,
+        on_constant=options.on_constant,
+        assume_equal_populations=options.assume_equal_populations,
+        progress=options.progress,
+        **{name: value for name, value in chosen.items() if value is not None},
+    )
+    print(calibration.summary())
+    if options.out:
+        calibration.save(options.out)
+        print(f"wrote {options.out}: the calibration ({len(calibration.items)} items)")
+    if options.items_csv:
+        calibration.item_analysis().to_csv(options.items_csv)
+        print(f"wrote {options.items_csv}: the item table")
+    if options.scores_csv:
+        calibration.scores().to_frame().to_csv(options.scores_csv)
+        print(f"wrote {options.scores_csv}: the scores")
+    if options.report:
+        print(f"wrote {_write_report(calibration, options)}: the report; open it in a browser")
+
+
+def _write_report(calibration: Any, options: argparse.Namespace) -> Path:
+    from psychoedu.report.html import calibration_page
+
+    folder = Path(options.report)
+    folder.mkdir(parents=True, exist_ok=True)
+    target = folder / "index.html"
+    title = f"Calibration of {Path(options.responses).name}"
+    target.write_text(calibration_page(calibration, title=title), encoding="utf-8")
+    return target
+
+
+def _score(options: argparse.Namespace) -> None:
+    from psychoedu.irt import bank, results  # noqa: F401  what can be loaded
+    from psychoedu.irt.score import score
+    from psychoedu.persistence import load
+
+    _check_target(options.out)
+    stored = load(options.bank)
+    responses = _read(options, [])
+    scores = score(stored, responses, method=options.method, prior_mean=options.prior_mean, prior_sd=options.prior_sd)
+    frame: pd.DataFrame = scores.to_frame()
+    if options.out:
+        frame.to_csv(options.out)
+        print(f"wrote {options.out}: {len(frame)} respondents, method {options.method}")
+    else:
+        frame.to_csv(sys.stdout)
+
+
+def _demo(options: argparse.Namespace) -> None:
+    from psychoedu.demo import run_demo
+
+    run_demo(Path(options.out), _say)
+
+
+def _say(text: str) -> None:
+    print(text, flush=True)
+
+
+def _read(options: argparse.Namespace, extra: Sequence[str]) -> ResponseMatrix:
+    from psychoedu.responses import ResponseMatrix
+
+    named = [part for words in options.respondent_columns for part in words.split(",") if part]
+    chosen: dict[str, Any] = {"invalid": options.invalid}
+    columns = list(dict.fromkeys([*named, *extra]))
+    if columns:
+        chosen["respondent_columns"] = columns
+    if options.missing_codes:
+        chosen["missing_codes"] = options.missing_codes
+    if options.recode:
+        chosen["recode"] = dict(_pair(text) for text in options.recode)
+    if options.no_labels:
+        chosen["respondent"] = None
+    elif options.respondent:
+        chosen["respondent"] = options.respondent
+    if options.item:
+        chosen.update(item=options.item, score=options.score or "score")
+        if options.repeats:
+            chosen["repeats"] = options.repeats
+    elif options.score or options.repeats:
+        raise DataError("--score and --repeats belong to a long file; name the column of the items' labels with --item as well.")
+    path = Path(options.responses)
+    reader: Callable[..., ResponseMatrix] = ResponseMatrix.read_csv
+    if path.suffix.lower() in (".parquet", ".pq"):
+        reader = ResponseMatrix.read_parquet
+    else:
+        chosen["sep"] = options.sep
+    return reader(path, **chosen)
+
+
+def _check_target(name: str | None) -> None:
+    """Refuse a place that cannot be written to before the work, not after it."""
+    if name is None:
+        return
+    target = Path(name)
+    if target.is_dir():
+        raise FileFormatError(f"{name} is a folder; expected the name of a file to write.")
+    if not target.parent.is_dir():
+        raise FileFormatError(
+            f"The folder {target.parent} of {target.name} does not exist. Make it first: mkdir -p {target.parent}"
+        )
+
+
+def _fit_to(text: str | None) -> dict[str, str] | None:
+    if text is None:
+        return None
+    column, sign, value = text.partition("=")
+    if not (column and sign and value):
+        raise DataError(f"--fit-to {text} is not COLUMN=VALUE, such as --fit-to group=learner.")
+    return {column: value}
+
+
+def _number(text: str) -> Any:
+    try:
+        return int(text)
+    except ValueError:
+        try:
+            return float(text)
+        except ValueError:
+            return text
+
+
+def _pair(text: str) -> tuple[Any, Any]:
+    code, sign, meaning = text.partition("=")
+    if not (code and sign):
+        raise DataError(f"--recode {text} is not FROM=TO, such as --recode 1=0 2=1.")
+    return _number(code), None if meaning in ("", "missing") else _number(meaning)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

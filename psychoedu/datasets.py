@@ -1,0 +1,123 @@
+"""Small open data sets that come with the package; ``data/README.md`` tells where each is from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.resources import as_file, files
+from pathlib import Path
+
+import pandas as pd
+
+from psychoedu.exceptions import FileFormatError
+from psychoedu.responses import ResponseMatrix
+
+_DESCRIPTIONS = {
+    "lsat7": ("real", "Law School Admission Test, section 7 (Bock & Lieberman, 1970)", 1000, 5),
+    "cse_like": ("simulated", "two test forms with 13 common items, and 24 rows that stand for language models", 2074, 61),
+}
+_ATTRIBUTES = ["phonology", "cohesion", "vocabulary", "syntax"]
+
+
+def available() -> pd.DataFrame:
+    """List the data sets.
+
+    Returns
+    -------
+    DataFrame
+        By name: source ("real" or "simulated"), description, n_respondents, n_items. ``load_<name>()`` reads one.
+
+    Examples
+    --------
+    >>> available()["source"].to_dict()
+    {'lsat7': 'real', 'cse_like': 'simulated'}
+    """
+    columns = ["source", "description", "n_respondents", "n_items"]
+    return pd.DataFrame.from_dict(_DESCRIPTIONS, orient="index", columns=columns).rename_axis("dataset")
+
+
+def load_lsat7() -> ResponseMatrix:
+    """Read the answers of 1,000 people to five items of LSAT section 7.
+
+    Returns
+    -------
+    ResponseMatrix
+        1,000 respondents, labelled 1 to 1000 and sorted by answer pattern, x items ``Item.1`` to ``Item.5``.
+
+    References
+    ----------
+    Bock, R. D., & Lieberman, M. (1970). Fitting a response model for n dichotomously scored items. *Psychometrika, 35*, 179-197.
+
+    Examples
+    --------
+    >>> load_lsat7().to_frame().mean().tolist()
+    [0.828, 0.658, 0.772, 0.606, 0.843]
+    """
+    patterns = _read("lsat7.csv")
+    frequency = patterns.pop("frequency")
+    rows = patterns.loc[patterns.index.repeat(frequency)]
+    return ResponseMatrix.from_wide(rows.set_axis(pd.RangeIndex(1, len(rows) + 1), axis=0))
+
+
+def load_cse_like() -> ResponseMatrix:
+    """Read the simulated design of two test forms with common items, and rows that stand for language models.
+
+    Returns
+    -------
+    ResponseMatrix
+        2,074 respondents x 61 items. ``.respondents`` has ``group`` (junior 1,102, college 948, model 24); ``.items`` has
+        ``form`` (anchor 13, junior 26, college 22) and ``subskill``, the attributes that the item requires, joined by "+".
+
+    Notes
+    -----
+    Simulated: nobody answered these items. Junior learners have the anchor and junior items, college learners the anchor and
+    college items, models all.
+
+    Examples
+    --------
+    >>> responses = load_cse_like()
+    >>> responses.respondents["group"].value_counts().to_dict()
+    {'junior': 1102, 'college': 948, 'model': 24}
+    """
+    q_table = _read("cse_like_q.csv").set_index("item")
+    required = q_table[_ATTRIBUTES]
+    subskill = ["+".join(name for name, needed in zip(_ATTRIBUTES, row, strict=True) if needed) for row in required.to_numpy()]
+    items = pd.DataFrame({"form": q_table["form"], "subskill": subskill}, index=q_table.index)
+    return ResponseMatrix.from_wide(
+        _read("cse_like.csv"), respondent="respondent", respondent_columns=["group"], item_table=items
+    )
+
+
+def load_cse_like_q() -> pd.DataFrame:
+    """Read the Q-matrix of the simulated design.
+
+    Returns
+    -------
+    DataFrame
+        61 items x 4 attributes (phonology, cohesion, vocabulary, syntax), 1 where the item requires the attribute.
+
+    Examples
+    --------
+    >>> load_cse_like_q().sum(axis=1).value_counts().to_dict()
+    {1: 48, 3: 9, 2: 4}
+    """
+    return _read("cse_like_q.csv").set_index("item")[_ATTRIBUTES]
+
+
+@contextmanager
+def _located(name: str) -> Iterator[Path]:
+    """Give the path of a data file: in the installed package, or beside it in a checkout."""
+    packaged = files("psychoedu") / "data" / name
+    beside = Path(__file__).resolve().parent.parent / "data" / name
+    if packaged.is_file():
+        with as_file(packaged) as path:
+            yield path
+    elif beside.is_file():
+        yield beside
+    else:
+        raise FileFormatError(f"The data file {name} is missing from this installation. Install psychoedu again with pip.")
+
+
+def _read(name: str) -> pd.DataFrame:
+    with _located(name) as path:
+        return pd.read_csv(path)

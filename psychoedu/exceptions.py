@@ -1,0 +1,91 @@
+"""Errors and warnings, one class per kind of failure.
+
+Every message has four parts in at most three lines: what is wrong and where (the first five labels and the count), what was
+expected, and how to mend it.
+"""
+
+from __future__ import annotations
+
+
+class PsychoeduError(Exception):
+    """Base of every error that psychoedu raises on purpose."""
+
+
+class DataError(PsychoeduError, ValueError):
+    """A fault in the data or in an argument."""
+
+
+class ResponseCodeError(DataError):
+    """Cells hold codes that are not 0, 1 or a declared missing code."""
+
+
+class DuplicateLabelError(DataError):
+    """Two rows or two columns carry one label."""
+
+
+class RepeatsError(DataError):
+    """One cell was observed more than once and no rule was given to reduce the repeats."""
+
+
+class ConstantItemError(DataError):
+    """Items whose observed responses are all alike (or absent), so that their parameters do not exist."""
+
+
+class DisconnectedDesignError(DataError):
+    """Groups or blocks of items share nothing, so that they have no common scale."""
+
+
+class IdentificationError(DataError):
+    """The model has more parameters than the data can tell apart."""
+
+
+class SampleSizeError(DataError):
+    """Too few respondents for the estimates that were asked for."""
+
+
+class LabelError(DataError):
+    """Labels do not match: an unknown item, an absent column, no common label."""
+
+
+class MissingResponsesError(PsychoeduError):
+    """A result was loaded from a file, which holds no responses, and something that needs them was asked of it."""
+
+
+class EstimationError(PsychoeduError):
+    """The likelihood could not be maximised at all."""
+
+
+class FileFormatError(DataError):
+    """A file is not what the reader expected."""
+
+
+class MissingDependencyError(PsychoeduError, ImportError):
+    """An optional package is needed for what was asked."""
+
+
+class PsychoeduWarning(UserWarning):
+    """Base of every warning: the number exists, but should not be trusted as it stands."""
+
+
+class ConvergenceWarning(PsychoeduWarning):
+    """Estimation stopped before it reached the maximum."""
+
+
+class BoundaryEstimateWarning(PsychoeduWarning):
+    """A parameter rests on its bound: the likelihood has no maximum inside."""
+
+
+class SmallSampleWarning(PsychoeduWarning):
+    """Few respondents for the number of parameters."""
+
+
+class DroppedItemsWarning(PsychoeduWarning):
+    """Items were left out, as asked."""
+
+
+class QuadratureWarning(PsychoeduWarning):
+    """The quadrature points are too far apart for this test."""
+
+
+class StandardErrorWarning(PsychoeduWarning):
+    """Standard errors could not be computed."""

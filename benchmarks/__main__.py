@@ -1,4 +1,4 @@
-"""``python -m benchmarks calibrate | estep | scaling | recovery``, from the checkout, with the extra [bench] installed."""
+"""``python -m benchmarks KIND``, KIND as in ``KINDS`` below (needs the extra [bench])."""
 
 from __future__ import annotations
 
@@ -7,9 +7,17 @@ import shlex
 import sys
 from collections.abc import Sequence
 
-from benchmarks import calibrate, estep, recovery, scaling
+from benchmarks import agreement, calibrate, cdm_recovery, diagnose, estep, recovery, scaling
 
-KINDS = {"calibrate": calibrate, "estep": estep, "scaling": scaling, "recovery": recovery}
+KINDS = {
+    "calibrate": calibrate,
+    "estep": estep,
+    "scaling": scaling,
+    "diagnose": diagnose,
+    "agreement": agreement,
+    "recovery": recovery,
+    "cdm-recovery": cdm_recovery,
+}
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -12,7 +12,8 @@ from benchmarks.tables import seconds, table, write_section
 
 SMALL, MANY, FEW = 3_000, 5, 3
 GIRTH_CELLS = 3_000_000
-"""Above so many cells girth is measured only when asked (--girth-everywhere), and once."""
+"""Above so many cells girth and mirt's plain EM are measured only when asked (--slow-everywhere), and girth once."""
+SLOW = ("girth", "mirt-em")
 HEADER = [
     "program",
     "CPU s (median)",
@@ -33,10 +34,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--engines", nargs="+", choices=ENGINES, default=list(ENGINES))
     parser.add_argument("--repeats", type=int, help=f"default {MANY} up to {SMALL:,} respondents, {FEW} above")
     parser.add_argument("--standard-errors", choices=["both", "yes", "no"], default="both")
-    parser.add_argument("--girth-everywhere", action="store_true", help="girth (once) on the large data too: many minutes")
+    parser.add_argument(
+        "--slow-everywhere", action="store_true", help="girth (once) and plain EM on the largest data too: many minutes"
+    )
 
 
-def engines_for(data: Data, asked: list[str], standard_errors: bool, girth_everywhere: bool) -> tuple[list[str], list[str]]:
+def engines_for(data: Data, asked: list[str], standard_errors: bool, slow_everywhere: bool) -> tuple[list[str], list[str]]:
     """Return the engines that can do the task, and a line for each that is left out."""
     able, notes = [], []
     for name in asked:
@@ -47,8 +50,8 @@ def engines_for(data: Data, asked: list[str], standard_errors: bool, girth_every
             notes.append(f"{engine.name}: no standard errors")
         elif standard_errors and data.groups is not None and name != "psychoedu":
             notes.append(f"{engine.name}: no standard errors with several groups")
-        elif name == "girth" and data.responses.size > GIRTH_CELLS and not girth_everywhere:
-            notes.append(f"{engine.name}: not run on data of this size (--girth-everywhere)")
+        elif name in SLOW and data.responses.size > GIRTH_CELLS and not slow_everywhere:
+            notes.append(f"{engine.name}: not run on data of this size (--slow-everywhere)")
         else:
             able.append(name)
     return able, notes
@@ -104,7 +107,7 @@ def run(arguments: argparse.Namespace, command: str) -> None:
         for standard_errors in {"both": (False, True), "yes": (True,), "no": (False,)}[arguments.standard_errors]:
             heading = f"{data.name_of_shape}, {title}, {'with' if standard_errors else 'without'} standard errors"
             print(heading, flush=True)
-            engines, notes = engines_for(data, arguments.engines, standard_errors, arguments.girth_everywhere)
+            engines, notes = engines_for(data, arguments.engines, standard_errors, arguments.slow_everywhere)
             if not engines:
                 continue
             times = {name: 1 if name == "girth" and not small else repeats for name in engines}

@@ -18,7 +18,10 @@ from typing import TYPE_CHECKING, Any
 from psychoedu._version import __version__
 
 if TYPE_CHECKING:
-    from psychoedu import datasets, exceptions, irt
+    from psychoedu import cdm, datasets, exceptions, irt
+    from psychoedu.cdm.diagnose import diagnose
+    from psychoedu.cdm.q_matrix import QMatrix
+    from psychoedu.cdm.results import Diagnosis
     from psychoedu.irt.bank import ItemBank
     from psychoedu.irt.calibrate import calibrate
     from psychoedu.irt.priors import Priors
@@ -29,33 +32,40 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Calibration",
+    "Diagnosis",
     "ItemBank",
     "Priors",
+    "QMatrix",
     "Reason",
     "ResponseMatrix",
     "Scores",
     "__version__",
     "calibrate",
+    "cdm",
     "datasets",
+    "diagnose",
     "exceptions",
     "irt",
     "load",
     "score",
 ]
 
-_MODULES = frozenset({"datasets", "exceptions", "irt"})
+_MODULES = frozenset({"cdm", "datasets", "exceptions", "irt"})
 _SOURCES = {
     "Calibration": "psychoedu.irt.results",
+    "Diagnosis": "psychoedu.cdm.results",
     "ItemBank": "psychoedu.irt.bank",
     "Priors": "psychoedu.irt.priors",
+    "QMatrix": "psychoedu.cdm.q_matrix",
     "Reason": "psychoedu.responses",
     "ResponseMatrix": "psychoedu.responses",
     "Scores": "psychoedu.irt.score",
     "calibrate": "psychoedu.irt.calibrate",
+    "diagnose": "psychoedu.cdm.diagnose",
     "load": "psychoedu.persistence",
     "score": "psychoedu.irt.score",
 }
-_SAVED = ("psychoedu.irt.results", "psychoedu.irt.bank", "psychoedu.irt.score")
+_SAVED = ("psychoedu.irt.results", "psychoedu.irt.bank", "psychoedu.irt.score", "psychoedu.cdm.q_matrix", "psychoedu.cdm.results")
 """Modules whose classes can be saved: ``load`` knows a class only once its module has been imported."""
 
 

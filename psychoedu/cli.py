@@ -1,4 +1,4 @@
-"""Command line: calibrate a response matrix, score respondents with a stored bank, and a demonstration."""
+"""Command line: calibrate and diagnose responses, score respondents with what was stored, and a demonstration."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from psychoedu import cli_diagnose
 from psychoedu._version import __version__
-from psychoedu.exceptions import DataError, FileFormatError, PsychoeduError, PsychoeduWarning
+from psychoedu.cli_values import value_named
+from psychoedu.exceptions import DataError, FileFormatError, LabelError, PsychoeduError, PsychoeduWarning
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
     from psychoedu.responses import ResponseMatrix
 
 FAILED = 2
+MISSING = -1
+"""What ``ResponseMatrix.scored()`` holds where there is no score."""
 _AS_OPTION = {
     "respondent_columns": "--respondent-columns COLUMN",
     "respondent": "--respondent COLUMN, or --no-labels",
@@ -38,6 +42,7 @@ _AS_OPTION = {
     "max_iter": "--max-iter N",
     "assume_equal_populations": "--assume-equal-populations",
     "sep": "--sep",
+    **cli_diagnose.AS_OPTION,
 }
 
 
@@ -96,10 +101,11 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     _add_calibrate(commands)
     _add_score(commands)
+    cli_diagnose.add_diagnose(commands, _add_reading).set_defaults(run=_diagnose)
     demo = commands.add_parser(
         "demo",
-        help="calibrate the data that come with the package, and write tables, figures and a page",
-        description="Calibrate LSAT-7 (real) and a design of two test forms (simulated); needs no network.",
+        help="calibrate and diagnose the data that come with the package, and write tables, figures and a page",
+        description="Calibrate LSAT-7 (real) and a design of two test forms (simulated), and diagnose it; needs no network.",
     )
     demo.add_argument("--out", default="psychoedu-demo", metavar="DIR", help="folder to write to (default: %(default)s)")
     demo.set_defaults(run=_demo)
@@ -117,7 +123,7 @@ def _add_calibrate(commands: Any) -> None:
     command.add_argument("--model", default="2pl", help="2pl (default), 1pl or rasch")
     command.add_argument("--groups", metavar="COLUMN", help="column with the group of each respondent")
     command.add_argument("--reference-group", metavar="LABEL", help="group with mean 0 and SD 1 (default: the first met)")
-    command.add_argument("--fit-to", metavar="COLUMN=VALUE", help="estimate from these respondents; the others are only scored")
+    command.add_argument("--fit-to", metavar="COLUMN=VALUE", help="estimate from these (VALUE,VALUE: several); others are scored")
     command.add_argument("--standard-errors", default="oakes", help="oakes (default), crossprod, sandwich or none")
     command.add_argument("--points", type=int, metavar="N", help="quadrature points")
     command.add_argument("--max-iter", type=int, metavar="N", help="most iterations")
@@ -135,10 +141,10 @@ def _add_calibrate(commands: Any) -> None:
 def _add_score(commands: Any) -> None:
     command = commands.add_parser(
         "score",
-        help="score respondents with a stored bank",
-        description="Score respondents, one or many, with the item parameters of a stored calibration or bank.",
+        help="score respondents with a stored bank or diagnosis",
+        description="Score respondents, one or many, with the parameters of a stored calibration, bank or diagnosis.",
     )
-    command.add_argument("bank", help="JSON file written by `psychoedu calibrate --out`, or by .save()")
+    command.add_argument("bank", help="JSON file written by `psychoedu calibrate --out`, by `diagnose --out`, or by .save()")
     command.add_argument("responses", help="CSV or Parquet file, respondents x items")
     command.add_argument("--method", default="eap", help="eap (default), map, ml or wle")
     command.add_argument("--prior-mean", type=float, default=0.0, help="mean of the population (default: %(default)s)")
@@ -165,25 +171,33 @@ def _add_reading(command: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--invalid", choices=["wrong", "missing"], default="wrong", help="unparsed, refused and empty answers count as"
     )
-    group.add_argument("--sep", default=",", help="separator of a CSV file (default: comma)")
+    group.add_argument("--sep", default=",", help=r"separator of a CSV file, such as ';' or '\t' (default: comma)")
 
 
 def _calibrate(options: argparse.Namespace) -> None:
     from psychoedu.irt.calibrate import calibrate
     from psychoedu.irt.priors import Priors
+    from psychoedu.irt.summary import item_frame
 
     for name in (options.out, options.items_csv, options.scores_csv):
         _check_target(name)
     extra = [options.groups] if options.groups else []
-    fit_to = _fit_to(options.fit_to)
+    fit_to = cli_diagnose.fit_to_of(options.fit_to)
     extra += [name for name in fit_to or {} if name not in extra]
     responses = _read(options, extra)
+    if options.groups:
+        _refuse_labels_as_groups(options, responses)
+    columns, reference = responses.respondents, options.reference_group
+    if reference is not None and options.groups:
+        reference = value_named(columns[options.groups], reference, "--reference-group")
+    if fit_to is not None:
+        fit_to = {name: [value_named(columns[name], value, "--fit-to") for value in values] for name, values in fit_to.items()}
     chosen = {"n_points": options.points, "max_iter": options.max_iter}
     calibration = calibrate(
         responses,
         model=options.model,
         groups=options.groups,
-        reference_group=options.reference_group,
+        reference_group=reference,
         fit_to=fit_to,
         priors=Priors() if options.priors else None,
         standard_errors=None if options.standard_errors == "none" else options.standard_errors,
@@ -197,7 +211,7 @@ def _calibrate(options: argparse.Namespace) -> None:
         calibration.save(options.out)
         print(f"wrote {options.out}: the calibration ({len(calibration.items)} items)")
     if options.items_csv:
-        calibration.item_analysis().to_csv(options.items_csv)
+        item_frame(calibration).to_csv(options.items_csv)
         print(f"wrote {options.items_csv}: the item table")
     if options.scores_csv:
         calibration.scores().to_frame().to_csv(options.scores_csv)
@@ -218,20 +232,33 @@ def _write_report(calibration: Any, options: argparse.Namespace) -> Path:
 
 
 def _score(options: argparse.Namespace) -> None:
+    from psychoedu.cdm.results import Diagnosis
     from psychoedu.irt import bank, results  # noqa: F401  what can be loaded
     from psychoedu.irt.score import score
     from psychoedu.persistence import load
 
     _check_target(options.out)
     stored = load(options.bank)
-    responses = _read(options, [])
-    scores = score(stored, responses, method=options.method, prior_mean=options.prior_mean, prior_sd=options.prior_sd)
-    frame: pd.DataFrame = scores.to_frame()
+    responses = _with_labels_of(stored, _read(options, []))
+    frame: pd.DataFrame
+    if isinstance(stored, Diagnosis):
+        if (options.method, options.prior_mean, options.prior_sd) != ("eap", 0.0, 1.0):
+            raise DataError("--method, --prior-mean and --prior-sd belong to a bank; a diagnosis has its own population.")
+        frame, how = cli_diagnose.scored_frame(stored, responses), "mastery"
+    else:
+        scores = score(stored, responses, method=options.method, prior_mean=options.prior_mean, prior_sd=options.prior_sd)
+        frame, how = scores.to_frame(), f"method {options.method}"
     if options.out:
         frame.to_csv(options.out)
-        print(f"wrote {options.out}: {len(frame)} respondents, method {options.method}")
+        print(f"wrote {options.out}: {len(frame)} respondents, {how}")
     else:
         frame.to_csv(sys.stdout)
+
+
+def _diagnose(options: argparse.Namespace) -> None:
+    for name in cli_diagnose.targets(options):
+        _check_target(name)
+    cli_diagnose.run_diagnose(options, lambda columns: _read(options, columns), _say)
 
 
 def _demo(options: argparse.Namespace) -> None:
@@ -288,13 +315,29 @@ def _check_target(name: str | None) -> None:
         )
 
 
-def _fit_to(text: str | None) -> dict[str, str] | None:
-    if text is None:
-        return None
-    column, sign, value = text.partition("=")
-    if not (column and sign and value):
-        raise DataError(f"--fit-to {text} is not COLUMN=VALUE, such as --fit-to group=learner.")
-    return {column: value}
+def _refuse_labels_as_groups(options: argparse.Namespace, responses: ResponseMatrix) -> None:
+    """Refuse to make a group of every respondent."""
+    if options.no_labels:
+        return
+    groups, labels = responses.respondents[options.groups].astype(str), responses.respondent_labels.astype(str)
+    if (groups.to_numpy() == labels.to_numpy()).all():
+        raise LabelError(
+            f"--groups {options.groups} names the column of the respondents' labels, so that everyone would be a group.\n"
+            "Expected a column that respondents share, such as their school. If the labels stand in another column, name that "
+            "with --respondent COLUMN."
+        )
+
+
+def _with_labels_of(stored: Any, responses: ResponseMatrix) -> ResponseMatrix:
+    """Return the responses with the bank's own item labels, which may be numbers where a file's header is text."""
+    bank = getattr(stored, "bank", stored)
+    own = {str(label): label for label in getattr(bank, "labels", getattr(bank, "item_labels", ()))}
+    labels = [own.get(str(label), label) for label in responses.item_labels]
+    if labels == list(responses.item_labels):
+        return responses
+    return type(responses).from_wide(
+        responses.scored(), items=labels, respondents=responses.respondent_labels, missing_codes=[MISSING]
+    )
 
 
 def _number(text: str) -> Any:

@@ -89,3 +89,15 @@ class QuadratureWarning(PsychoeduWarning):
 
 class StandardErrorWarning(PsychoeduWarning):
     """Standard errors could not be computed."""
+
+
+class QMatrixError(DataError):
+    """A Q-matrix holds other values than 0 and 1, an item without attributes, or an attribute without items."""
+
+
+class MemoryLimitError(PsychoeduError, MemoryError):
+    """What was asked for would take more memory than the limit allows; nothing was allocated."""
+
+
+class IdentificationWarning(PsychoeduWarning):
+    """The Q-matrix leaves profiles or parameters of the model undetermined, whatever the data."""

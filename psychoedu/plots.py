@@ -20,6 +20,7 @@ from psychoedu._typing import CodeArray, FloatArray
 from psychoedu.exceptions import DataError, LabelError
 from psychoedu.irt.empirical import empirical_curves
 from psychoedu.irt.models import item_information, probability
+from psychoedu.validation import has_label
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -252,9 +253,9 @@ def _guessing(bank: Any) -> FloatArray | None:
 
 def _positions(bank: Any, item: Any) -> list[int]:
     labels = pd.Index(bank.labels)
-    single = isinstance(item, str) or not isinstance(item, Iterable) or (isinstance(item, tuple) and item in labels)
+    single = isinstance(item, str) or not isinstance(item, Iterable) or (isinstance(item, tuple) and has_label(labels, item))
     wanted = [item] if single else list(item)
-    unknown = [label for label in wanted if label not in labels]
+    unknown = [label for label in wanted if not has_label(labels, label)]
     if unknown:
         near = get_close_matches(str(unknown[0]), [str(label) for label in labels], n=3, cutoff=0.4)
         hint = f"Did you mean {', '.join(near)}?" if near else f"Items are {', '.join(str(label) for label in labels[:5])} ..."
@@ -281,7 +282,7 @@ def _theta_label(calibration: Any) -> str:
     if groups is None:
         return "Ability θ (scale of the item bank)"
     reference = calibration.reference_group
-    at = groups.loc[reference] if reference in groups.index else groups.iloc[0]
+    at = groups.iloc[list(groups.index).index(reference)]  # by position: .loc takes a tuple for row and column
     if abs(at["latent_mean"]) > 1e-9 or abs(at["latent_sd"] - 1.0) > 1e-9:
         return "Ability θ (logits)"
     who = f"{plain(reference)}: " if len(groups) > 1 else "population: "

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import warnings
+import zipfile
+import zlib
 from collections.abc import Hashable, Iterable
 from pathlib import Path
 from typing import Any
@@ -10,8 +12,10 @@ from typing import Any
 import pandas as pd
 
 from psychoedu.exceptions import DataError, DuplicateLabelError, FileFormatError, LabelError, MissingDependencyError
-from psychoedu.validation import counted, listed, shown
+from psychoedu.validation import check_path, counted, listed, shown
 
+UNREADABLE = (ValueError, EOFError, zipfile.BadZipFile, zlib.error)
+"""What pandas raises for a file that is no such table: not parsed, not decoded, not unpacked."""
 # what pandas itself reads as missing; a label such as "NA" or "None" stays a label
 _BLANKS = ["", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NULL", "null", "None", "<NA>"]
 
@@ -29,10 +33,14 @@ def read_csv_table(
     attribute_columns : names
         Columns that describe respondents or items: numbers only where nothing would be lost.
     sep, encoding : str
+        One character (a backslash and t mean a tab, as a shell hands it over), and the name of an encoding.
     """
+    check_path(path, "read")
+    sep = _check_separator(sep)
+    _check_encoding(encoding)
     try:
         first = pd.read_csv(path, header=None, nrows=1, dtype=str, keep_default_na=False, sep=sep, encoding=encoding)
-    except (pd.errors.EmptyDataError, pd.errors.ParserError, UnicodeDecodeError) as error:
+    except UNREADABLE as error:
         raise _unreadable(path, error) from error
     header = [str(name) for name in first.iloc[0]]
     _check_header(header, path)
@@ -61,11 +69,28 @@ def read_csv_table(
             f"{path}: rows have more fields than the header, which names {len(header)} columns. Expected one name per column.\n"
             "A file written by R with row names needs write.csv(), or write.table(..., col.names=NA)."
         ) from error
-    except (pd.errors.ParserError, UnicodeDecodeError) as error:
+    except UNREADABLE as error:
         raise _unreadable(path, error) from error
     for name in attributes.intersection(header) - texts:
         frame[name] = _lossless_numbers(frame[name])
     return frame
+
+
+def _check_separator(sep: object) -> str:
+    if sep == r"\t":
+        return "\t"
+    if isinstance(sep, str) and len(sep) == 1 and sep not in '\r\n"':
+        return sep
+    raise DataError(f"sep={sep!r} is not one character between fields. Expected ',', ';', '\\t' (tab) or another one.")
+
+
+def _check_encoding(encoding: object) -> None:
+    try:
+        "".encode(encoding)  # type: ignore[arg-type]
+    except (LookupError, TypeError, ValueError) as error:
+        raise DataError(
+            f"encoding={encoding!r} is not known ({error}). Expected the name of a text encoding, as 'utf-8' or 'latin-1'."
+        ) from error
 
 
 def _check_header(header: list[str], path: str | Path) -> None:
@@ -96,6 +121,7 @@ def _lossless_numbers(texts: pd.Series) -> pd.Series:
 
 def read_parquet_table(path: str | Path) -> pd.DataFrame:
     """Read a Parquet file; a stored index becomes the first column."""
+    check_path(path, "read")
     try:
         frame = pd.read_parquet(path)
     except ImportError as error:

@@ -249,7 +249,7 @@ class ResponseMatrix(ResponseData):
         encoding: str = "utf-8",
         **options: Any,
     ) -> ResponseMatrix:
-        """Read a CSV file: wide, or long where ``item`` names a column.
+        r"""Read a CSV file: wide, or long where ``item`` names a column.
 
         Parameters
         ----------
@@ -259,7 +259,9 @@ class ResponseMatrix(ResponseData):
             The column of the respondents' labels (default: the first). None: the rows are numbered 1, 2, ...
         item : name, optional
             The column of the items' labels, for a long file.
-        sep, encoding : str
+        sep : str
+            The one character between fields, as ``";"`` or ``"\t"``.
+        encoding : str
             How the file is written.
         **options
             What :meth:`from_wide` or :meth:`from_long` takes.
@@ -271,7 +273,9 @@ class ResponseMatrix(ResponseData):
         Raises
         ------
         FileFormatError
-            The file is no such table.
+            The path is a folder, or the file is no such table.
+        DataError
+            ``sep`` is not one character, or ``encoding`` is unknown.
         """
         names = [options.get(name) for name in ("answer", "key") if isinstance(options.get(name), str)]
         labels = respondent if isinstance(respondent, list | tuple) else [respondent]
@@ -302,7 +306,7 @@ class ResponseMatrix(ResponseData):
         MissingDependencyError
             pyarrow is not installed.
         FileFormatError
-            The file is not Parquet.
+            The path is a folder, or the file is not Parquet.
         """
         return cls._from_file(read_parquet_table(path), path, respondent, item, options)
 

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Hashable, Iterable, Sequence
+import os
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from psychoedu._typing import AnyArray, FloatArray
-from psychoedu.exceptions import DataError, DuplicateLabelError, LabelError
+from psychoedu.exceptions import DataError, DuplicateLabelError, FileFormatError, LabelError
 
 SHOWN = 5
 """How many labels or codes a message shows before it only counts."""
@@ -111,6 +113,29 @@ def check_integer(value: object, name: str, minimum: int | None = None) -> int:
     return number
 
 
+def check_path(path: object, purpose: str) -> Path:
+    """Check that an argument names a file rather than a folder; whether it exists is left to who opens it.
+
+    Parameters
+    ----------
+    path : object
+        What the user gave.
+    purpose : {"read", "write"}
+        For the message.
+
+    Examples
+    --------
+    >>> check_path("bank.json", "write").name
+    'bank.json'
+    """
+    text = os.fspath(path) if isinstance(path, str | os.PathLike) else None
+    if not isinstance(text, str) or not text or "\0" in text:
+        raise FileFormatError(f"The file to {purpose} is {path!r}. Expected a path, as text or pathlib.Path.")
+    if os.path.isdir(text):
+        raise FileFormatError(f"{text} is a folder; expected the name of a file to {purpose}.")
+    return Path(text)
+
+
 def check_not_empty(shape: tuple[int, ...]) -> None:
     """Check that a matrix has respondents and items."""
     if min(shape) > 0:
@@ -122,7 +147,7 @@ def check_not_empty(shape: tuple[int, ...]) -> None:
 
 
 def check_labels(labels: pd.Index, axis: str) -> pd.Index:
-    """Check the labels of one axis: one level, none missing, none twice.
+    """Check the labels of one axis: one level, none missing, none twice, none True or False (which would be taken for masks).
 
     Parameters
     ----------
@@ -159,15 +184,39 @@ def check_labels(labels: pd.Index, axis: str) -> pd.Index:
             f"{counted(len(repeated), axis + ' label')} used more than once: {listed(repeated)}. "
             f"Expected every {axis} to have its own label.\n" + _duplicate_hint(axis)
         )
-    if labels.dtype == object and labels.inferred_type not in ("string", "integer"):
-        texts = pd.Index([str(label) for label in labels])
-        if not texts.is_unique:
-            alike = labels[texts.duplicated(keep=False)]
-            raise DuplicateLabelError(
-                f"{len(alike)} {axis} labels differ in type alone: {listed(alike)}; files and tables cannot tell them apart.\n"
-                f"Give every {axis} its own label, for example frame.{place} = frame.{place}.map(str) after renaming."
-            )
+    if labels.dtype == bool or (labels.dtype == object and labels.inferred_type not in ("string", "integer")):
+        _refuse_truth(labels, axis, place)
+        _refuse_alike(labels, axis, f"for example frame.{place} = frame.{place}.map(str) after renaming")
     return labels.rename(axis)
+
+
+def _refuse_truth(labels: pd.Index, axis: str, place: str) -> None:
+    truths = [label for label in labels if isinstance(label, bool | np.bool_)]
+    if truths:
+        raise LabelError(
+            f"{counted(len(truths), axis)} labelled True or False, which selections take for masks: {listed(truths)}.\n"
+            f"Expected text or numbers as labels, for example frame.{place} = frame.{place}.map(str)."
+        )
+
+
+def _refuse_alike(labels: pd.Index, what: str, mend: str) -> None:
+    texts = pd.Index([str(label) for label in labels])
+    if not texts.is_unique:
+        alike = labels[texts.duplicated(keep=False)]
+        raise DuplicateLabelError(
+            f"{len(alike)} {what} labels differ in type alone: {listed(alike)}; files and tables cannot tell them apart.\n"
+            f"Give every {what} its own label, {mend}."
+        )
+
+
+def check_group_labels(labels: Iterable[Hashable]) -> None:
+    """Check that different group labels do not read the same, as 1 and "1" do.
+
+    Examples
+    --------
+    >>> check_group_labels([2020, 2021, "later"])
+    """
+    _refuse_alike(pd.Index(list(labels), dtype=object, tupleize_cols=False), "group", "as text or as a number throughout")
 
 
 def _duplicate_hint(axis: str) -> str:
@@ -179,10 +228,27 @@ def _duplicate_hint(axis: str) -> str:
     )
 
 
+def has_label(labels: pd.Index, label: object) -> bool:
+    """Tell whether a label is among the labels; what cannot be one, as a list, is not.
+
+    Examples
+    --------
+    >>> has_label(pd.Index(["q1", "q2"]), ["q1"])
+    False
+    """
+    try:
+        return label in labels
+    except TypeError:
+        return False
+
+
 def check_known(wanted: Iterable[Hashable], known: pd.Index, what: str) -> pd.Index:
     """Check that all labels asked for exist, once each, and return them as an index."""
     labels = pd.Index(list(wanted), tupleize_cols=False)
-    unknown = labels[~labels.isin(known)]
+    try:
+        unknown = labels[~labels.isin(known)]
+    except TypeError:  # a list or a mapping cannot be a label
+        unknown = pd.Index([label for label in labels if not has_label(known, label)], dtype=object, tupleize_cols=False)
     if len(unknown):
         raise LabelError(
             f"{counted(len(unknown), what)} not found: {listed(unknown)}.\n"
@@ -216,9 +282,9 @@ def check_per_label(values: Any, labels: pd.Index, name: str, axis: str = "respo
 
     Parameters
     ----------
-    values : Series or array-like of length N
-        A Series is matched by label where its index holds the labels, and by position where its index is the default
-        0, 1, 2, ...; anything else is taken by position.
+    values : Series, mapping or array-like of length N
+        A mapping is matched by its keys. A Series is matched by label where its index holds the labels, and by position where
+        its index is the default 0, 1, 2, ...; anything else is taken by position. Masked values are missing.
     labels : Index
         The labels of the axis.
     name : str
@@ -229,7 +295,11 @@ def check_per_label(values: Any, labels: pd.Index, name: str, axis: str = "respo
     -------
     ndarray of shape (N,)
     """
-    if isinstance(values, pd.Series):
+    if isinstance(values, Mapping):
+        values = _by_label(values, labels, name, axis)
+    elif isinstance(values, pd.DataFrame | set | frozenset):
+        _refuse_container(values, len(labels), name, axis)
+    elif isinstance(values, pd.Series):
         if not values.index.equals(labels):
             by_position = isinstance(values.index, pd.RangeIndex) and values.index.equals(pd.RangeIndex(len(labels)))
             if values.index.is_unique and len(values) == len(labels) and labels.isin(values.index).all():
@@ -241,10 +311,39 @@ def check_per_label(values: Any, labels: pd.Index, name: str, axis: str = "respo
                     f"Expected the {axis}s' labels as its index, once each; or pass {name}.to_numpy() to go by position."
                 )
         values = values.to_numpy()
-    array = values if isinstance(values, np.ndarray) else np.asarray(pd.Series(values))
+    plain = isinstance(values, np.ndarray) and not isinstance(values, np.ma.MaskedArray)
+    array: AnyArray = values if plain else np.asarray(pd.Series(values))
     if array.ndim != 1 or len(array) != len(labels):
         raise DataError(f"{name} has to hold one value per {axis} ({len(labels):,}); got shape {array.shape}.")
     return array
+
+
+def _by_label(values: Mapping[Any, Any], labels: pd.Index, name: str, axis: str) -> pd.Series:
+    """Put a mapping's values in the labels' order."""
+    given = pd.Series(list(values.values()), index=pd.Index(list(values), tupleize_cols=False))
+    absent, unknown = labels[~labels.isin(given.index)], given.index[~given.index.isin(labels)]
+    if len(absent) or len(unknown):
+        faults = [f"without a value for {counted(len(absent), axis)}: {listed(absent)}"] if len(absent) else []
+        if len(unknown):
+            faults.append(
+                f"with {counted(len(unknown), 'label')} that {'is' if len(unknown) == 1 else 'are'} no {axis}: {listed(unknown)}"
+            )
+        raise LabelError(
+            f"{name} is a mapping {', and '.join(faults)}.\n"
+            f"Expected the labels of the {len(labels):,} {axis}s as its keys: {listed(labels)}."
+        )
+    return given.iloc[given.index.get_indexer(labels)]
+
+
+def _refuse_container(values: Any, count: int, name: str, axis: str) -> None:
+    """Refuse what holds several values without one order or one column."""
+    if isinstance(values, pd.DataFrame):
+        column = values.columns[0] if values.shape[1] else "column"
+        what, mend = f"a table of {counted(values.shape[1], 'column')}", f"Take one of its columns, as frame[{column!r}]."
+    else:
+        what = f"a {type(values).__name__}, which has no order"
+        mend = f"Give a list in the rows' order, or a mapping {{{axis}: value}}."
+    raise DataError(f"{name} is {what}. Expected one value per {axis} ({count:,}).\n{mend}")
 
 
 def check_per_respondent(values: Any, labels: pd.Index, name: str) -> AnyArray:
@@ -263,6 +362,8 @@ def check_weights(weights: Any, labels: pd.Index, name: str = "weights") -> Floa
     if weights is None:
         return np.ones(len(labels))
     values = check_per_respondent(weights, labels, name)
+    if np.iscomplexobj(values):
+        raise DataError(f"{name} has to be numbers; got {listed(values)}.")
     try:
         array = np.asarray(pd.Series(values).to_numpy(dtype=np.float64, na_value=np.nan))
     except (TypeError, ValueError) as error:

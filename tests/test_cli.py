@@ -15,6 +15,8 @@ import psychoedu
 from psychoedu import datasets
 from psychoedu._version import __version__
 from psychoedu.cli import main
+from psychoedu.cli_values import value_named
+from psychoedu.exceptions import LabelError
 from psychoedu.irt.calibrate import calibrate
 from psychoedu.irt.score import score
 from psychoedu.persistence import load
@@ -88,12 +90,137 @@ def test_groups_and_fit_to_name_columns_of_the_file(capsys, frame, grouped, tmp_
     pd.testing.assert_frame_equal(load(bank).items, expected.items, rtol=1e-6)
 
 
+def test_several_values_to_fit_to(capsys, frame, tmp_path):
+    table = frame.assign(group=np.where(frame.index % 4 == 0, "z", frame["group"]))
+    table.to_csv(tmp_path / "three.csv", index=False)
+    bank = tmp_path / "bank.json"
+    status, _, err = run(capsys, "calibrate", tmp_path / "three.csv", "--fit-to", "group=x,z", "--out", bank)
+    assert (status, err) == (0, "")
+    expected = calibrate(table[table["group"].isin(["x", "z"])].set_index("who").drop(columns="group"))
+    pd.testing.assert_frame_equal(load(bank).items, expected.items, rtol=1e-6)
+
+
+@pytest.fixture
+def by_year(frame, tmp_path):
+    """A file whose groups are coded as numbers, in one column without and in one with a blank."""
+    table = frame.assign(group=np.where(frame["group"] == "x", 2021, 2020)).rename(columns={"group": "year"})
+    blank = table.index == table.index[table["year"] == 2021][0]
+    table.insert(2, "wave", np.where(blank, "", np.where(table["year"] == 2021, "2", "1")))
+    path = tmp_path / "by_year.csv"
+    table.to_csv(path, index=False)
+    return path
+
+
+def test_groups_coded_as_numbers_are_named_as_they_are_written(capsys, frame, by_year, tmp_path):
+    bank = tmp_path / "bank.json"
+    words = ("--respondent-columns", "wave", "--out", bank)
+    status, _, err = run(capsys, "calibrate", by_year, "--groups", "year", "--reference-group", "2021", *words)
+    assert (status, err) == (0, "")
+    stored = load(bank)
+    assert stored.reference_group == 2021
+    assert sorted(stored.groups.index) == [2020, 2021]
+    assert stored.groups.loc[2021, "latent_mean"] == 0.0
+    expected = calibrate(frame[frame["group"] == "x"].set_index("who").drop(columns="group"))
+    status, out, err = run(capsys, "calibrate", by_year, "--fit-to", "year=2021", *words)
+    assert (status, err) == (0, "")
+    assert "200 that are only scored" in out
+    pd.testing.assert_frame_equal(load(bank).items, expected.items, rtol=1e-6)
+
+
+def test_whole_numbers_beside_a_blank_are_named_as_they_are_written(capsys, frame, by_year):
+    words = ("--fit-to", "wave=1", "--respondent-columns", "year")
+    status, out, err = run(capsys, "calibrate", by_year, *words)
+    assert (status, err) == (0, "")
+    assert "respondents      200 (and 200 that are only scored)" in out
+
+
+def test_a_number_that_is_no_group_is_named(capsys, by_year):
+    words = ("--respondent-columns", "wave")
+    status, _, err = run(capsys, "calibrate", by_year, "--groups", "year", "--reference-group", "2022", *words)
+    assert status == 2
+    assert "'2022' is none of the groups" in err
+    assert "2020" in err
+    status, _, err = run(capsys, "calibrate", by_year, "--fit-to", "year=2022", *words)
+    assert status == 2
+    assert "'2022'" in err
+    assert "2020" in err
+
+
+def test_text_and_number_of_one_face_are_ambiguous():
+    column = pd.Series([1, "1", 2, None, 2.5, "x"], dtype=object, name="group")
+    with pytest.raises(LabelError, match="'1' may mean 1 or '1' in column 'group'"):
+        value_named(column, "1", "--reference-group")
+    assert value_named(column, "2", "--reference-group") == 2
+    assert value_named(column, "2.5", "--reference-group") == 2.5
+    assert value_named(pd.Series([True, False]), "True", "--reference-group") is True
+    assert value_named(column, "x", "--reference-group") == "x"
+    assert value_named(column, "3", "--reference-group") == "3"
+    assert value_named(pd.Series([2020.0, np.nan]), "2020", "--fit-to") == 2020.0
+    assert value_named(pd.Series(["a", "b"], dtype="category"), "b", "--fit-to") == "b"
+
+
+def test_tab_separated_files_as_a_shell_writes_it(capsys, frame, tmp_path):
+    path = tmp_path / "responses.tsv"
+    frame.drop(columns="group").to_csv(path, index=False, sep="\t")
+    for sep in ("\\t", "\t"):
+        status, out, err = run(capsys, "calibrate", path, "--sep", sep)
+        assert (status, err) == (0, "")
+        assert "items            6" in out
+
+
+def test_item_labels_that_are_numbers_in_the_bank(capsys, frame, tmp_path):
+    table = frame.set_index("who").drop(columns="group").set_axis([10, 2, 33, 4, 5, 6], axis=1)
+    calibration = calibrate(table)
+    bank, models = calibration.save(tmp_path / "bank.json"), tmp_path / "models.csv"
+    part = table.head(5)[[33, 10, 6]]
+    part.to_csv(models)
+    expected = score(calibration, part).to_frame().to_csv()
+    assert run(capsys, "score", bank, models) == (0, expected, "")
+    part.melt(ignore_index=False, var_name="item", value_name="score").to_csv(tmp_path / "long.csv")
+    words = ("--respondent", "who", "--item", "item")
+    assert run(capsys, "score", bank, tmp_path / "long.csv", *words) == (0, expected, "")
+    part.rename(columns={6: "6.0"}).to_csv(models)
+    status, _, err = run(capsys, "score", bank, models)
+    assert status == 2
+    assert "'6.0'" in err
+    assert "not in the bank" in err
+
+
+def test_invalid_answers_keep_their_policy_where_labels_are_matched(capsys, frame, tmp_path):
+    table = frame.set_index("who").drop(columns="group").set_axis([10, 2, 33, 4, 5, 6], axis=1)
+    bank = calibrate(table).save(tmp_path / "bank.json")
+    long = table.head(2).melt(ignore_index=False, var_name="item", value_name="score").reset_index()
+    long.loc[0, "score"] = 9
+    long.to_csv(tmp_path / "long.csv", index=False)
+    words = ("--respondent", "who", "--item", "item", "--recode", "9=refused")
+    for invalid, n in (("wrong", 6), ("missing", 5)):
+        status, out, err = run(capsys, "score", bank, tmp_path / "long.csv", *words, "--invalid", invalid)
+        assert (status, err) == (0, "")
+        assert out.splitlines()[1].split(",")[3] == str(n)
+
+
+def test_groups_that_name_the_column_of_labels_are_refused(capsys, frame, grouped, tmp_path):
+    for words in (("--groups", "who"), ("--groups", "who", "--respondent", "who")):
+        status, out, err = run(capsys, "calibrate", grouped, *words, "--respondent-columns", "group")
+        assert (status, out) == (2, "")
+        assert "--groups who names the column of the respondents' labels" in err
+        assert "--respondent COLUMN" in err
+    path = tmp_path / "long.csv"
+    frame.drop(columns="group").melt(id_vars="who", var_name="item", value_name="score").to_csv(path, index=False)
+    status, _, err = run(capsys, "calibrate", path, "--respondent", "who", "--item", "item", "--groups", "who")
+    assert status == 2
+    assert "--groups who names the column of the respondents' labels" in err
+
+
 def test_tables_and_report_are_written_where_told(capsys, grouped, tmp_path):
     items, scores, report = tmp_path / "items.csv", tmp_path / "scores.csv", tmp_path / "new" / "report"
     words = ("--respondent-columns", "group", "--items-csv", items, "--scores-csv", scores, "--report", report)
     status, out, err = run(capsys, "calibrate", grouped, *words)
     assert (status, err) == (0, "")
-    assert len(pd.read_csv(items)) == 6
+    written = pd.read_csv(items)
+    assert len(written) == 6
+    further = ["intercept", "intercept_se", "difficulty_se", "discrimination_se", "discrimination_index", "alpha_if_deleted"]
+    assert set(further) < set(written.columns)
     assert pd.read_csv(scores)["respondent"].tolist() == [f"r{row:03d}" for row in range(400)]
     assert (report / "index.html").read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
     assert str(report / "index.html") in out
@@ -136,7 +263,10 @@ ERRORS = {
     "not a bank": ("score {wide} {wide}", "is not a JSON file"),
     "folder of the bank": ("calibrate {wide} --out {folder}/nowhere/bank.json", "does not exist. Make it first"),
     "bank is a folder": ("calibrate {wide} --out {folder}", "is a folder"),
-    "folder as responses": ("calibrate {folder}", "directory"),
+    "folder as responses": ("calibrate {folder}", "is a folder"),
+    "folder as bank": ("score {folder} {wide}", "is a folder"),
+    "two characters as separator": ("calibrate {wide} --sep ab", "sep='ab' is not one character"),
+    "label column as groups": ("calibrate {grouped} --groups who --respondent-columns group", "the respondents' labels"),
     "text column": ("calibrate {grouped}", "--respondent-columns COLUMN"),
     "model": ("calibrate {wide} --model 3pl", "model has to be one of '2pl', '1pl', 'rasch'"),
     "group column": ("calibrate {wide} --groups team", "team"),
@@ -271,10 +401,50 @@ def test_demo_writes_figures_for_print_and_screen(demo):
             assert (folder / f"{name}_{kind}.pdf").read_bytes().startswith(b"%PDF")
 
 
+def test_demo_compares_the_five_models_on_the_learners(demo, shared):
+    done, folder, _ = demo
+    table = pd.read_csv(folder / "diagnosis_models.csv", index_col="model")
+    assert table["n_parameters"].to_dict() == {"G-DINA": 192, "DINA": 130, "DINO": 130, "ACDM": 152, "RRUM": 152}
+    np.testing.assert_allclose((table["bic"] - table["minus_2ll"]) / table["n_parameters"], np.log(2050), rtol=1e-12)
+    assert (table["minus_2ll"] >= table.loc["G-DINA", "minus_2ll"]).all()
+    for name, row in table.iterrows():
+        assert f"{name}".ljust(6) in done.stdout
+        assert f"{row['aic']:,.2f}" in done.stdout
+    # R's GDINA, on learners and model rows together
+    theirs = json.loads((shared / "reference" / "cse_like_cdm" / "gdina_ho.json").read_text())
+    assert f"joint               2,074           192 {theirs['deviance']:,.2f}" in done.stdout
+
+
+def test_demo_shows_mastery_of_the_24_model_rows_from_the_learners_parameters(demo):
+    done, folder, _ = demo
+    assert "Only the learners gave the parameters" in " ".join(done.stdout.split())
+    diagnosis = load(folder / "diagnosis.json")
+    assert diagnosis.n_respondents == 2050
+    responses = datasets.load_cse_like()
+    scored = psychoedu.cdm.score(diagnosis, responses.select(respondents={"group": "model"}))
+    written = pd.read_csv(folder / "diagnosis_mastery.csv", index_col="respondent")
+    np.testing.assert_allclose(written[list(scored.mastery.columns)], scored.mastery, rtol=1e-9)
+    rows = [line for line in done.stdout.splitlines() if line.startswith("M") and "+" in line]
+    assert len(rows) == 24
+    assert all(line.count("; 12+") == 4 for line in rows)
+    page = (folder / "index.html").read_text(encoding="utf-8")
+    assert "Which attributes are mastered (simulated data)" in page
+    assert page.count(";<br>12+") == 96
+
+
+def test_demo_draws_the_diagnosis(demo):
+    _, folder, _ = demo
+    for kind in ("models", "mastery", "prevalence", "structure", "item"):
+        assert (folder / f"diagnosis_{kind}.png").read_bytes().startswith(b"\x89PNG")
+        assert (folder / f"diagnosis_{kind}.pdf").read_bytes().startswith(b"%PDF")
+    assert (folder / "diagnosis_mastery.tex").read_text(encoding="utf-8").startswith("\\begin{table}")
+
+
 def test_demo_may_be_run_again_but_spares_other_folders(demo, capsys, tmp_path, monkeypatch):
     folder = tmp_path / "again"
     shutil.copytree(demo[1], folder)  # the other tests read the first one
     monkeypatch.setattr("psychoedu.demo._save", lambda *_: None)
+    monkeypatch.setattr("psychoedu.demo.run_diagnosis", lambda *_: None)
     monkeypatch.setattr("psychoedu.demo._page", lambda *_: "written again")
     status, _, err = run(capsys, "demo", "--out", folder)
     assert (status, err) == (0, "")

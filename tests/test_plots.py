@@ -123,8 +123,12 @@ def test_several_items_have_different_colours_and_line_styles(lsat7, ax):
         ("Item.9", LabelError, r"1 of 1 items are not in the bank: 'Item\.9'\. Did you mean Item"),
         (["Item.1", "zz"], LabelError, r"1 of 2 items .*'zz'.*Items are Item\.1"),
         ([], DataError, "0 items .* expected 1 to 7"),
+        ([{}], LabelError, r"1 of 1 items are not in the bank: \{\}"),
+        (["Item.1", ["Item.2"]], LabelError, r"1 of 2 items are not in the bank: \['Item\.2'\]"),
+        ((["Item.1"],), LabelError, r"1 of 1 items are not in the bank: \['Item\.1'\]"),
+        (None, LabelError, "1 of 1 items are not in the bank: None"),
     ],
-    ids=["unknown", "one unknown", "none"],
+    ids=["unknown", "one unknown", "none", "dict", "list in list", "list in tuple", "nothing"],
 )
 def test_items_that_cannot_be_drawn_are_named(lsat7, item, error, match):
     with pytest.raises(error, match=match):
@@ -230,3 +234,17 @@ def test_labels_are_text_not_formulas(label, ax):
     assert shown.get_text().replace(r"\$", "$") == label
     if label.isascii():  # a font without the glyph is the reader's, and warns
         ax.figure.canvas.draw()
+
+
+@pytest.mark.parametrize(
+    "labels", [[("a", 1), ("b", 2)], [True, False], [1, 2], [0.5, 1.5]], ids=["tuple", "bool", "int", "float"]
+)
+@pytest.mark.parametrize("draw", DRAW.values(), ids=DRAW)
+def test_groups_of_any_label_are_drawn(draw, labels, ax):
+    rng = np.random.default_rng(4)
+    right = rng.random((240, 4)) < expit(rng.standard_normal(240)[:, None] + np.linspace(-1, 1, 4))
+    groups = [labels[row % 2] for row in range(240)]
+    calibration = calibrate(right.astype(float), groups=groups, reference_group=labels[1])
+    assert draw(calibration, ax=ax) is ax
+    where = ax.get_ylabel() if draw is plots.wright_map else ax.get_xlabel()
+    assert f"{labels[1]}: mean 0, SD 1" in where

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import re
+import shlex
+import shutil
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+
+from psychoedu.cli import main
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -37,6 +41,14 @@ def test_python_runs_as_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         exec(compile(text, "README.md", "exec"), names)
     assert names["calibration"].converged
     assert (tmp_path / "bank.json").is_file()
+
+
+def test_diagnosis_from_a_shell_runs_as_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (command,) = [text for language, text in BLOCKS if language == "bash" and text.startswith("psychoedu diagnose")]
+    shutil.copytree(ROOT / "data", tmp_path / "data")
+    monkeypatch.chdir(tmp_path)
+    assert main(shlex.split(command.replace("\\\n", " "))[1:]) == 0
+    assert "M01" in (tmp_path / "models.md").read_text(encoding="utf-8")
 
 
 def test_example_is_short() -> None:

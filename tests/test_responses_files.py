@@ -23,6 +23,8 @@ from psychoedu.exceptions import (
 from psychoedu.responses import Reason, ResponseMatrix
 
 Reader = Callable[..., ResponseMatrix]
+BAD_SEPARATORS = ["ab", "", None, 5, "\n", "\r", '"', "\\n", ["\t"]]
+BAD_ENCODINGS: list[Any] = ["klingon", "", None, 8, "hex", "a\0b"]
 LONG: dict[str, Any] = {"respondent": "r", "item": "i", "score": "s"}
 
 
@@ -53,6 +55,8 @@ def test_labels_stay_text_and_blanks_are_missing(read: Reader) -> None:
         ("q1,q2,id\n1,0,a\n0,1,b\n", {"respondent": "id"}),
         ("q1,q2,id\n1,0,a\n0,1,b\n", {"respondent": 2}),
         ("id;q1;q2\na;1;0\nb;0;1\n", {"sep": ";"}),
+        ("id\tq1\tq2\na\t1\t0\nb\t0\t1\n", {"sep": "\t"}),
+        ("id\tq1\tq2\na\t1\t0\nb\t0\t1\n", {"sep": "\\t"}),  # as a shell hands it over
         ("id,q1,q2\na,True,False\nb,False,True\n", {}),
         ("id,q1,q2\na,R,W\nb,W,R\n", {"recode": {"R": 1, "W": 0}}),
         ("id,q2,q1\na,0,1\nb,1,0\n", {"items": ["q1", "q2"]}),
@@ -95,6 +99,10 @@ def test_attributes_are_numbers_only_where_nothing_is_lost(read: Reader) -> None
         ("id,q1\na,1\n", {"respondent": "name"}, LabelError, "'name'"),
         ("id,q1\na,1\n", {"respondent": 5}, LabelError, "has 2 columns"),
         ("r,i,s\na,q,1\n", {"item": "i", "score": "s"}, DataError, "respondent="),
+        *(("id,q1\na,1\n", {"sep": sep}, DataError, r"sep=.* is not one character") for sep in BAD_SEPARATORS),
+        *(("id,q1\na,1\n", {"encoding": name}, DataError, "encoding=.*Expected the name") for name in BAD_ENCODINGS),
+        ("id,q1\na,1\n", {"encoding": "utf-16"}, FileFormatError, "cannot be read as CSV"),
+        ("id,q1\nä,1\n", {"encoding": "ascii"}, FileFormatError, "cannot be read as CSV"),
     ],
 )
 def test_files_that_cannot_be_read(
@@ -174,3 +182,19 @@ def test_two_form_design(shared: Path) -> None:
     assert matrix.shape == (2074, 61)
     np.testing.assert_array_equal(matrix.to_frame(), plain)
     assert matrix.respondents["group"].value_counts().to_dict() == {"junior": 1102, "college": 948, "model": 24}
+
+
+@pytest.mark.parametrize("reader", [ResponseMatrix.read_csv, ResponseMatrix.read_parquet], ids=["csv", "parquet"])
+def test_paths_that_name_no_file(tmp_path: Path, reader: Reader) -> None:
+    with pytest.raises(FileFormatError, match=f"{tmp_path} is a folder; expected the name of a file to read"):
+        reader(tmp_path)
+    for path in (None, 3, [tmp_path], b"responses.csv", ""):
+        with pytest.raises(FileFormatError, match="Expected a path"):
+            reader(path)
+
+
+def test_a_file_that_only_looks_compressed(tmp_path: Path) -> None:
+    path = tmp_path / "responses.csv.zip"
+    path.write_text("id,q1\na,1\n")
+    with pytest.raises(FileFormatError, match="cannot be read as CSV"):
+        ResponseMatrix.read_csv(path)

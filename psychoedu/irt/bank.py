@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Iterable
 from typing import Any, Self
 
@@ -9,12 +10,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from psychoedu._typing import FloatArray
+from psychoedu._typing import AnyArray, FloatArray
 from psychoedu.exceptions import DataError
 from psychoedu.irt import models
 from psychoedu.irt.bank_table import ItemTable, read_item_table
-from psychoedu.persistence import Saved, decode_numbers, encode_numbers
-from psychoedu.validation import check_known, counted, listed
+from psychoedu.persistence import Fields, Saved, encode_numbers, plain_label
+from psychoedu.validation import check_known, counted, has_label, listed
 
 
 class ItemBank(Saved):
@@ -104,13 +105,14 @@ class ItemBank(Saved):
             columns["guessing"] = guessing
         if difficulty is not None:
             columns["difficulty"] = difficulty
-        arrays = {name: np.asarray(values) for name, values in columns.items()}
+        arrays = {name: _array(values) for name, values in columns.items()}
         for name, values in arrays.items():
-            if values.shape != (len(index),):
-                raise DataError(f"{name} has shape {values.shape}; expected one number for each of the {len(index):,} labels.")
+            if values is None or values.shape != (len(index),):
+                shape = "rows of different lengths" if values is None else f"shape {values.shape}"
+                raise DataError(f"{name} has {shape}; expected one number for each of the {len(index):,} labels.")
         bank = cls.__new__(cls)
         table = read_item_table(pd.DataFrame({"item": index, **arrays}, index=pd.RangeIndex(len(index))))
-        bank._set(table, None if covariance is None else np.array(covariance, dtype=np.float64))
+        bank._set(table, None if covariance is None else _covariance(covariance, 2 * len(index)))
         return bank
 
     def _set(self, table: ItemTable, covariance: FloatArray | None) -> None:
@@ -183,23 +185,29 @@ class ItemBank(Saved):
             index=self._labels,
         )
 
-    def select(self, items: Iterable[Any]) -> ItemBank:
+    def select(self, items: Any) -> ItemBank:
         """Return the bank of some of the items, in the order given, with their covariance.
+
+        Parameters
+        ----------
+        items : label or sequence of labels
 
         Raises
         ------
         LabelError
             An item is not in the bank.
         """
-        wanted = check_known(items, self._labels, "item")
+        one = isinstance(items, str) or not isinstance(items, Iterable)
+        one = one or (isinstance(items, tuple) and has_label(self._labels, items))
+        wanted = check_known([items] if one else items, self._labels, "item")
         positions = self._labels.get_indexer(wanted)
         covariance = None
         if self._covariance is not None:
             both = np.column_stack((2 * positions, 2 * positions + 1)).ravel()
             covariance = self._covariance[np.ix_(both, both)]
-        return ItemBank.from_arrays(
-            wanted, self._discrimination[positions], self._intercept[positions], self._guessing[positions], covariance
-        )
+        arrays = (self._discrimination, self._intercept, self._guessing, self._difficulty)
+        discrimination, intercept, guessing, difficulty = (array[positions] for array in arrays)
+        return ItemBank.from_arrays(wanted, discrimination, intercept, guessing, covariance, difficulty)
 
     def probability(self, theta: ArrayLike) -> FloatArray:
         """Return P(right) of every item, theta's shape + (J,)."""
@@ -228,7 +236,7 @@ class ItemBank(Saved):
     def to_dict(self) -> dict[str, Any]:
         """Return plain lists and numbers that ``from_dict`` turns back into an equal bank."""
         return {
-            "labels": self._labels.tolist(),
+            "labels": [plain_label(label) for label in self._labels],
             "discrimination": encode_numbers(self._discrimination),
             "intercept": encode_numbers(self._intercept),
             "difficulty": encode_numbers(self._difficulty),
@@ -239,10 +247,16 @@ class ItemBank(Saved):
     @classmethod
     def from_dict(cls, content: dict[str, Any]) -> Self:
         """Build the bank from what ``to_dict`` gave."""
-        names = ("discrimination", "intercept", "guessing", "difficulty")
-        discrimination, intercept, guessing, difficulty = (decode_numbers(content[name]) for name in names)
-        covariance = None if content["covariance"] is None else decode_numbers(content["covariance"])
-        return cls.from_arrays(content["labels"], discrimination, intercept, guessing, covariance, difficulty)
+        fields = Fields(content)
+        labels = fields.index("labels", "item")
+        count = len(labels)
+        discrimination, intercept = fields.numbers("discrimination", count), fields.numbers("intercept", count)
+        guessing = fields.numbers("guessing", count, low=0.0)
+        difficulty = fields.numbers("difficulty", count, missing=True)
+        covariance = None
+        if not fields.is_none("covariance"):
+            covariance = fields.numbers("covariance", 2 * count, 2 * count, missing=True)
+        return cls.from_arrays(labels, discrimination, intercept, guessing, covariance, difficulty)
 
     def _asymptotes(self) -> FloatArray | None:
         return self._guessing if bool(np.any(self._guessing > 0.0)) else None
@@ -264,11 +278,38 @@ def _read_only(values: FloatArray) -> FloatArray:
     return array
 
 
-def _abilities(theta: ArrayLike) -> tuple[FloatArray, tuple[int, ...]]:
+def _array(values: ArrayLike) -> AnyArray | None:
+    """Return an array, or None where nested lists make none."""
     try:
-        values = np.asarray(theta, dtype=np.float64)
+        return np.asarray(values)
+    except ValueError:
+        return None
+
+
+def _covariance(values: ArrayLike, size: int) -> FloatArray:
+    array = _array(values)
+    if array is not None and array.dtype.kind not in "biufO":
+        array = None
+    try:
+        numbers = None if array is None else array.astype(np.float64)
+    except (TypeError, ValueError):
+        numbers = None
+    if numbers is None:
+        raise DataError(
+            f"covariance has to be a table of {size} x {size} numbers, in the order a1, d1, a2, d2, ...; "
+            f"got {reprlib.repr(values)}."
+        )
+    return numbers
+
+
+def _abilities(theta: ArrayLike) -> tuple[FloatArray, tuple[int, ...]]:
+    array = _array(theta)
+    try:
+        if array is None or array.dtype.kind == "c":
+            raise TypeError
+        values = array.astype(np.float64)
     except (TypeError, ValueError) as error:
-        raise DataError(f"theta has to be numbers; got {theta!r}.") from error
+        raise DataError(f"theta has to be numbers; got {reprlib.repr(theta)}.") from error
     strange = int((~np.isfinite(values)).sum())
     if strange:
         raise DataError(f"theta holds {strange:,} missing or infinite values; expected finite numbers.")

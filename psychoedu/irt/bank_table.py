@@ -82,7 +82,8 @@ def _check_columns(frame: pd.DataFrame) -> None:
 
 def _numbers(frame: pd.DataFrame, column: str, labels: pd.Index, may_be_missing: bool = False) -> FloatArray:
     values = frame[column]
-    if not pd.api.types.is_numeric_dtype(values) or pd.api.types.is_bool_dtype(values):
+    kinds = pd.api.types
+    if not kinds.is_numeric_dtype(values) or kinds.is_bool_dtype(values) or kinds.is_complex_dtype(values):
         raise DataError(
             f"Column {column} of the item table holds {values.dtype} ({listed(values.to_numpy())}); expected numbers.\n"
             f"Convert it: frame['{column}'] = pd.to_numeric(frame['{column}'])."

@@ -14,14 +14,23 @@ from psychoedu._typing import BoolArray
 from psychoedu.exceptions import (
     BoundaryEstimateWarning,
     ConvergenceWarning,
+    DataError,
     QuadratureWarning,
+    SampleSizeError,
     SmallSampleWarning,
     StandardErrorWarning,
 )
 from psychoedu.irt import checks
 from psychoedu.irt.covariance import METHODS
 from psychoedu.irt.estimation import DEFAULT_MAX_ITERATIONS, DEFAULT_TOLERANCE, LARGEST_SLOPE
-from psychoedu.irt.fitting import LARGEST_QUADRATURE_ERROR, SMALLEST_POSITIVE_SLOPE, FitSettings, FittedModel, fit_model
+from psychoedu.irt.fitting import (
+    LARGEST_QUADRATURE_ERROR,
+    MOST_POINTS,
+    SMALLEST_POSITIVE_SLOPE,
+    FitSettings,
+    FittedModel,
+    fit_model,
+)
 from psychoedu.irt.parameters import parameter_map
 from psychoedu.irt.preparation import CalibrationData, FixedItems, prepare, respondent_columns
 from psychoedu.irt.priors import Priors
@@ -147,10 +156,14 @@ def calibrate(
     check_choice(on_constant, ("raise", "drop"), "on_constant")
     if standard_errors is not None:
         check_choice(standard_errors, METHODS, "standard_errors")
-    check_integer(n_points, "n_points", 11)
+    if check_integer(n_points, "n_points", 11) > MOST_POINTS:
+        raise DataError(f"n_points={n_points:,}: expected at most {MOST_POINTS:,}, with which no posterior is too narrow.")
     check_positive(tol, "tol")
     check_integer(max_iter, "max_iter", 1)
-    check_flag(assume_equal_populations, "assume_equal_populations")
+    for name, flag in (
+        ("assume_equal_populations", assume_equal_populations), ("progress", progress), ("adapt_points", adapt_points),
+    ):  # fmt: skip
+        check_flag(flag, name)
     parsed_priors = Priors.parse(priors)
 
     matrix = as_response_matrix(responses, **respondent_columns(responses, groups, fit_to))
@@ -172,6 +185,12 @@ def _check(job: CalibrationData, model: str, has_priors: bool, equal: bool) -> l
     n_estimated = int((~held).sum())
     checks.refuse_unidentified(model, n_items, n_estimated, has_priors)
     with_data = job.scored.shape[0] if job.weights is None else round(float(job.weights.sum()))
+    if job.weights is not None and with_data < checks.FEWEST_RESPONDENTS <= job.scored.shape[0] and not has_priors:
+        raise SampleSizeError(
+            f"The weights of {job.scored.shape[0]:,} respondents sum to {job.weights.sum():.4g}, so they count as so many.\n"
+            "Expected weights that say how many respondents each stands for. Rescale them, for example to sum to the number of "
+            "rows."
+        )
     empty = np.zeros(n_items)
     reference = job.names.index(job.reference)
     n_free = parameter_map(model, empty, empty, len(job.names), reference, held).n_free

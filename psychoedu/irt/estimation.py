@@ -34,6 +34,8 @@ DENSE_LIMIT = 2500
 LARGEST_STEP = 1.0
 REFRESHES = 2
 """The Newton matrix is remade in the first iterations, when a step was halved or met a bound, and always where it is exact."""
+SLOW, EVERY = 20, 4
+"""After ``SLOW`` iterations the estimation is on a ridge, where the exact information pays: it is made after every ``EVERY``."""
 MEMORY = 8
 HALVINGS = 40
 ROUNDING = 2e-13
@@ -61,6 +63,7 @@ def maximise(
     max_iterations: int = DEFAULT_MAX_ITERATIONS,
     smallest_slope: float = -LARGEST_SLOPE,
     report: Callable[[int, float, float], None] | None = None,
+    verify: bool = False,
 ) -> Fit:
     """Maximise the objective from a start.
 
@@ -76,6 +79,8 @@ def maximise(
         Lower bound of every discrimination; the upper one is ``LARGEST_SLOPE``.
     report : callable, optional
         Called with iteration, objective and remaining gain.
+    verify : bool
+        Take the decrement that ends the estimation from the exact information, and go on with that where it asks for more.
 
     Returns
     -------
@@ -86,15 +91,19 @@ def maximise(
     trace = [at.objective]
     held = _held(at, lower, upper)
     pairs: list[tuple[FloatArray, FloatArray]] = []
-    solve = newton_solver(objective, at, held)
+    small = objective.data.n_rows <= N_REPRESENTATIVES  # the matrix is exact, for next to nothing
+    solve, is_exact = newton_solver(objective, at, held), small
     iteration, remaining, converged = 0, np.inf, at.free.size == 0
-    was_halved = False
-    exact_matrix = objective.data.n_rows <= N_REPRESENTATIVES  # a Newton step proper, for next to nothing
     while not converged:
         gradient = np.where(held, 0.0, at.gradient)
         step = _quasi_newton(solve, gradient, pairs)
         remaining = 0.5 * float(gradient @ step)
         if remaining <= 0.0 and gradient.any():  # the correction lost positive definiteness: drop it
+            pairs.clear()
+            step = solve(gradient)
+            remaining = 0.5 * float(gradient @ step)
+        if remaining < tolerance and verify and not is_exact and _can_be_exact(objective):
+            solve, is_exact = newton_solver(objective, at, held, exact=True), True
             pairs.clear()
             step = solve(gradient)
             remaining = 0.5 * float(gradient @ step)
@@ -115,15 +124,18 @@ def maximise(
         iteration += 1
         trace.append(after.objective)
         now_held = _held(after, lower, upper)
-        refresh = iteration <= REFRESHES or was_halved or exact_matrix or bool((now_held != held).any())
+        changed = was_halved or bool((now_held != held).any())
+        slow = iteration > SLOW and _can_be_exact(objective)
         change, difference = after.free - at.free, at.gradient - after.gradient
         at, held = after, now_held
-        if refresh:
+        if small or changed or iteration <= REFRESHES or (slow and iteration % EVERY == 0):
             pairs.clear()
             left = np.where(held, 0.0, at.gradient)
-            if 0.5 * float(left @ solve(left)) > tolerance:  # else the old matrix serves for the last word
-                solve = newton_solver(objective, at, held)
-        elif float(change @ difference) > 1e-12 * float(np.linalg.norm(change) * np.linalg.norm(difference)):
+            if changed or slow or 0.5 * float(left @ solve(left)) > tolerance:  # else the old matrix serves for the last word
+                solve, is_exact = newton_solver(objective, at, held, exact=slow and not small), slow or small
+            continue
+        is_exact = False
+        if float(change @ difference) > 1e-12 * float(np.linalg.norm(change) * np.linalg.norm(difference)):
             pairs.append((change, difference))
             del pairs[:-MEMORY]
     return Fit(
@@ -131,13 +143,17 @@ def maximise(
     )
 
 
-def newton_solver(objective: Objective, at: Evaluation, held: BoolArray) -> Solver:
-    """Return x -> H^-1 x, H being the (approximate) observed information with the held parameters taken out."""
+def _can_be_exact(objective: Objective) -> bool:
+    return objective.parameters.n_free <= DENSE_LIMIT
+
+
+def newton_solver(objective: Objective, at: Evaluation, held: BoolArray, exact: bool = False) -> Solver:
+    """Return x -> H^-1 x, H being the observed information with the held parameters taken out, exact or from representatives."""
     n_free = objective.parameters.n_free
     if n_free > DENSE_LIMIT:
         return _sparse_solver(objective.complete_sparse(at), held)
     complete = objective.complete(at)
-    missing = objective.missing(at, exact=False)
+    missing = objective.missing(at, exact=exact)
     shrink = 1.0
     while shrink > 0.05:
         factor = _factor(complete - shrink * missing, held)

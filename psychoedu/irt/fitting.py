@@ -21,7 +21,11 @@ from psychoedu.irt.starting_values import starting_values
 LARGEST_QUADRATURE_ERROR = 1e-4
 """Log-likelihood units that the spacing of the nodes may cost before nodes are added."""
 TAIL_SDS = 4.0
-"""Standard deviations of each group that the nodes must cover."""
+FULL_SDS = 6.5
+"""Standard deviations of each group that the nodes must cover, and that they are made to cover where they do not."""
+LARGEST_TAIL_COUNT = 0.02
+"""Expected respondents of a group at an outermost node from which on the nodes are made to reach farther. (Less is left, so that
+log-likelihoods on [-6, 6] are those of other programs.)"""
 MOST_POINTS = 4001
 SMALLEST_POSITIVE_SLOPE = 0.01
 """Lower bound of discriminations under a prior that lives on positive ones."""
@@ -91,28 +95,30 @@ def fit_model(
     """
     data = arrange(scored, weights, groups)
     slope, intercept = starting_values(scored)
-    which = None
+    which, start_mean, start_sd = None, 0.0, 1.0
     if fixed is not None:
-        which, kept_slope, kept_intercept = fixed
-        slope = np.where(which, kept_slope, slope)
-        intercept = np.where(which, kept_intercept, intercept)
+        which = fixed[0]
+        slope, intercept, start_mean, start_sd = _start_on_anchors(slope, intercept, fixed)
     positive = settings.priors is not None
     if positive:
         slope = np.where(np.zeros_like(slope, dtype=bool) if which is None else which, slope, np.maximum(slope, 0.3))
-    parameters = parameter_map(settings.model, slope, intercept, data.n_groups, settings.reference, which)
+    parameters = parameter_map(settings.model, slope, intercept, data.n_groups, settings.reference, which, start_mean, start_sd)
     prior_weight = None
     if settings.priors is not None:
         estimated = np.ones(slope.size, dtype=bool) if which is None else ~which
         prior_weight = settings.priors.weights(estimated, settings.model == "1pl")
     smallest = SMALLEST_POSITIVE_SLOPE if positive else -LARGEST_SLOPE
     low, high = DEFAULT_RANGE
+    if start_mean - TAIL_SDS * start_sd < low or start_mean + TAIL_SDS * start_sd > high:
+        low, high = start_mean + low * start_sd, start_mean + high * start_sd
     nodes = equally_spaced(settings.n_points, low, high)
     start = parameters.start()
     evaluations = 0
     iterations = 0
     while True:
         objective = Objective(data, parameters, nodes, settings.priors, prior_weight)
-        fit = maximise(objective, start, settings.tolerance, max(settings.max_iterations - iterations, 0), smallest, report)
+        left = max(settings.max_iterations - iterations, 0)
+        fit = maximise(objective, start, settings.tolerance, left, smallest, report, settings.standard_errors is not None)
         evaluations += objective.n_evaluations
         iterations += fit.n_iterations
         logger.info(
@@ -135,14 +141,38 @@ def fit_model(
     )
 
 
+def _start_on_anchors(
+    slope: FloatArray, intercept: FloatArray, fixed: tuple[BoolArray, FloatArray, FloatArray]
+) -> tuple[FloatArray, FloatArray, float, float]:
+    """Bring starting values to the scale of the fixed items; return slopes, intercepts, and the population's mean and SD there.
+
+    In a population N(mean, sd) an item a theta + d looks like slope a sd and intercept d + a mean to someone who takes the
+    population for N(0, 1), as the starting values do.
+    """
+    which, kept_slope, kept_intercept = fixed
+    mean, sd = 0.0, 1.0
+    steep = which & (kept_slope != 0.0)
+    if steep.any():
+        a, d = kept_slope[steep], kept_intercept[steep]
+        if a @ slope[steep] < 0.0:
+            slope = -slope
+        sd = float(np.clip(a @ slope[steep] / (a @ a), 0.02, 50.0))
+        mean = float(a @ (intercept[steep] - d) / (a @ a))
+        slope, intercept = slope / sd, intercept - slope / sd * mean
+    return np.where(which, kept_slope, slope), np.where(which, kept_intercept, intercept), mean, sd
+
+
 def _better_nodes(nodes: FloatArray, fit: Fit, parameters: ParameterMap) -> FloatArray | None:
     """Return nodes closer together or farther out where the fit shows the present ones to be wrong."""
     low, high = float(nodes[0]), float(nodes[-1])
     spacing = (high - low) / (nodes.size - 1)
     _, _, mean, log_sd = parameters.split(parameters.expand(fit.at.free))
-    reach = TAIL_SDS * np.exp(log_sd)
-    new_low = min(low, float((mean - 1.5 * reach).min())) if (mean - reach).min() < low else low
-    new_high = max(high, float((mean + 1.5 * reach).max())) if (mean + reach).max() > high else high
+    sd = np.exp(log_sd)
+    at_edge = fit.at.expected.group_counts[:, [0, -1]]
+    beyond_low = (at_edge[:, 0] > LARGEST_TAIL_COUNT) | (mean - TAIL_SDS * sd < low)
+    beyond_high = (at_edge[:, 1] > LARGEST_TAIL_COUNT) | (mean + TAIL_SDS * sd > high)
+    new_low = min(low - spacing, float((mean - FULL_SDS * sd).min())) if beyond_low.any() else low
+    new_high = max(high + spacing, float((mean + FULL_SDS * sd).max())) if beyond_high.any() else high
     allowed = spacing
     if fit.at.expected.quadrature_error > LARGEST_QUADRATURE_ERROR:
         allowed = min(allowed, SPACING_PER_SD * max(fit.at.expected.smallest_sd, spacing / 4.0))

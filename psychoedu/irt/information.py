@@ -21,6 +21,8 @@ from psychoedu.irt.population import Populations
 
 N_REPRESENTATIVES = 48
 """Respondents of a block that stand for all when the Newton matrix is made."""
+ROW_OVERHEAD = 10_000
+"""What taking one row on its own costs, in products of a pair of items."""
 SORTED_SAMPLE = 4096
 """Representatives are the quantiles of the weighted score among at most so many rows."""
 
@@ -167,13 +169,7 @@ def _missing_information(
         h_p, h_tp = h_by_item @ success.T, h_by_item @ weighted.T
     else:
         p_mean, tp_mean, t_tp, t_p = p_mean * mask, tp_mean * mask, t_tp * mask, t_p * mask
-        pp, tpp, tptp = np.zeros((n_items, n_items)), np.zeros((n_items, n_items)), np.zeros((n_items, n_items))
-        for q, node in enumerate(nodes):
-            both = (mask * (weights * posterior[q])) @ mask.T
-            both *= np.multiply.outer(success[:, q], success[:, q])
-            pp += both
-            tpp += node * both
-            tptp += node**2 * both
+        pp, tpp, tptp = _masked_products(posterior * weights, success, nodes, mask)
         by_item = (mask * weights) @ posterior.T
         h_p, h_tp = scores @ (by_item * success).T, scores @ (by_item * weighted).T
     wp, wtp, wright = p_mean * weights, tp_mean * weights, right * weights
@@ -191,6 +187,35 @@ def _missing_information(
     out[d, h] = out[h, d].T
     out[a, h] = out[h, a].T
     return out
+
+
+def _masked_products(
+    mass: FloatArray, success: FloatArray, nodes: FloatArray, mask: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return sums over rows and nodes of mass t^m P_j P_k for items j and k that the row answered, m = 0, 1, 2.
+
+    Rows that answered few of the items are taken one by one, on their own items; else nodes one by one, on all rows.
+    """
+    n_items = success.shape[0]
+    pp, tpp, tptp = np.zeros((n_items, n_items)), np.zeros((n_items, n_items)), np.zeros((n_items, n_items))
+    answered = mask.sum(axis=0)
+    if float((answered**2).sum()) + ROW_OVERHEAD * answered.size < mask.size * n_items:
+        for i in np.flatnonzero(answered):
+            own = np.flatnonzero(mask[:, i])
+            p = success[own]
+            plain = p * mass[:, i]
+            at = np.ix_(own, own)
+            pp[at] += plain @ p.T
+            tpp[at] += (plain * nodes) @ p.T
+            tptp[at] += (plain * nodes**2) @ p.T
+        return pp, tpp, tptp
+    for q, node in enumerate(nodes):
+        both = (mask * mass[q]) @ mask.T
+        both *= np.multiply.outer(success[:, q], success[:, q])
+        pp += both
+        tpp += node * both
+        tptp += node**2 * both
+    return pp, tpp, tptp
 
 
 def score_cross_products(data: ResponseBlocks, curves: ItemCurves, populations: Populations) -> FloatArray:

@@ -13,7 +13,7 @@ from typing import Literal
 
 import numpy as np
 
-from psychoedu._typing import FloatArray, IntArray
+from psychoedu._typing import BoolArray, FloatArray, IntArray
 from psychoedu.irt.derivatives import Derivatives, log_likelihood, log_likelihood_derivatives
 from psychoedu.irt.models import log_probabilities
 from psychoedu.irt.packing import AnsweredSums, LogLikelihoodGrid, PackedItems, PackedRows, information_sums, selected_sum
@@ -42,8 +42,16 @@ class _Search:
     """What is maximised: the objective with its prior."""
 
     objective: Objective
-    mean: float
-    sd: float
+    mean: FloatArray
+    sd: FloatArray
+
+    def take(self, rows: IntArray | BoolArray | slice) -> _Search:
+        """Return what is maximised for some of the rows."""
+        return self if len(self.mean) == 1 else _Search(self.objective, self.mean[rows], self.sd[rows])
+
+    def log_prior(self, theta: FloatArray) -> FloatArray | float:
+        """Return the log prior at nodes, (n_nodes, n_rows) or, where all rows have one prior, (n_nodes, 1)."""
+        return -0.5 * ((theta[:, None] - self.mean) / self.sd) ** 2 if self.objective == "map" else 0.0
 
     def slope(self, theta: FloatArray, at: Derivatives) -> tuple[FloatArray, FloatArray]:
         """Return first and second derivatives of the objective."""
@@ -58,14 +66,14 @@ class _Search:
         return at.first, at.second
 
 
-def search_nodes(discrimination: FloatArray, intercept: FloatArray, prior: tuple[float, float] | None = None) -> FloatArray:
-    """Return increasing nodes that are dense where the bank's items are, and the prior."""
+def search_nodes(discrimination: FloatArray, intercept: FloatArray) -> FloatArray:
+    """Return increasing nodes that are dense where the bank's items are.
+
+    No prior adds nodes of its own: among the items it is too smooth to make a mode that these would not show.
+    """
     steep = np.abs(discrimination) > 0.0
     location = -intercept[steep] / discrimination[steep]
-    candidates = [location[:, None] + np.outer(1.0 / np.abs(discrimination[steep]), _ITEM_OFFSETS)]
-    if prior is not None:
-        candidates.append(prior[0] + prior[1] * np.linspace(-6.0, 6.0, 25))
-    nodes = np.unique(np.concatenate([np.ravel(part) for part in candidates]))
+    nodes = np.unique(location[:, None] + np.outer(1.0 / np.abs(discrimination[steep]), _ITEM_OFFSETS))
     if len(nodes) == 0:
         return np.zeros(1)
     if len(nodes) <= _MAX_NODES:
@@ -76,9 +84,9 @@ def search_nodes(discrimination: FloatArray, intercept: FloatArray, prior: tuple
 
 
 def find_modes(
-    rows: PackedRows, items: PackedItems, objective: Objective, nodes: FloatArray, mean: float = 0.0, sd: float = 1.0
+    rows: PackedRows, items: PackedItems, objective: Objective, nodes: FloatArray, mean: FloatArray, sd: FloatArray
 ) -> Modes:
-    """Maximise the objective for every row.
+    """Maximise the objective for every row; ``mean`` and ``sd`` of the prior of "map" are (n_rows,) or, one for all, (1,).
 
     ML gives +inf or -inf with standard error nan where the likelihood has its supremum there, and nan where no answered item
     discriminates; so does WLE in the second case.
@@ -87,13 +95,13 @@ def find_modes(
     error = np.full(rows.n_rows, np.nan)
     grid = LogLikelihoodGrid(nodes, items, rows)
     information = information_sums(nodes, items, rows) if objective == "wle" else None
-    log_prior = -0.5 * ((nodes - mean) / sd) ** 2 if objective == "map" else np.zeros(len(nodes))
     search = _Search(objective, mean, sd)
     flat = selected_sum(rows.answered, (items.discrimination != 0.0).astype(np.float64)) == 0.0
     for start in range(0, rows.n_rows, _BLOCK_ROWS):
         stop = min(start + _BLOCK_ROWS, rows.n_rows)
         block = rows.take(slice(start, stop))
-        where = _highest_node(grid, information, log_prior, start, stop)
+        search_block = search.take(slice(start, stop))
+        where, highest = _highest_node(grid, information, search_block.log_prior(nodes), len(nodes), start, stop)
         active = np.flatnonzero(~flat[start:stop]) if objective != "map" else np.arange(stop - start)
         if objective == "ml" and items.guessing is None:
             for sign in (-1.0, 1.0):
@@ -105,7 +113,10 @@ def find_modes(
         part, top = block.take(active), where[active]
         low = np.where(top > 0, nodes[np.maximum(top - 1, 0)], -np.inf)
         high = np.where(top < len(nodes) - 1, nodes[np.minimum(top + 1, len(nodes) - 1)], np.inf)
-        found, spread = _newton(part, items, search, nodes[top], low, high)
+        origin = nodes[top]
+        if objective == "map" and items.guessing is not None:
+            _start_at_far_priors(origin, low, high, highest, nodes, search_block.mean, part, items)
+        found, spread = _newton(part, items, search_block.take(active), origin, low, high)
         if objective == "ml" and items.guessing is not None:
             height = np.where(np.isinf(found), -np.inf, log_likelihood(np.where(np.isinf(found), 0.0, found), part, items))
             for sign in (-1.0, 1.0):
@@ -118,19 +129,48 @@ def find_modes(
 
 
 def _highest_node(
-    grid: LogLikelihoodGrid, information: AnsweredSums | None, log_prior: FloatArray, start: int, stop: int
-) -> IntArray:
-    """Return the index of each row's highest node."""
-    n_nodes = len(log_prior)
+    grid: LogLikelihoodGrid, information: AnsweredSums | None, log_prior: FloatArray | float, n_nodes: int, start: int, stop: int
+) -> tuple[IntArray, FloatArray]:
+    """Return the index of each row's highest node, and the objective there."""
     values = np.empty((n_nodes, stop - start))
     grid.fill(values, start, stop)
     if information is not None:
         sums = information.common[:, None] if information.common is not None else information.block(start, stop)
         with np.errstate(divide="ignore"):
             values += 0.5 * np.log(sums)
-    values += log_prior[:, None]
-    where: IntArray = values.argmax(axis=0)
-    return where
+    values += log_prior
+    where: IntArray = np.zeros(stop - start, dtype=np.int64)
+    highest = values[0].copy()
+    for node, value in enumerate(values):  # as values.argmax(axis=0), in half the time
+        np.copyto(where, node, where=value > highest)
+        np.maximum(highest, value, out=highest)
+    return where, highest
+
+
+def _start_at_far_priors(
+    origin: FloatArray,
+    low: FloatArray,
+    high: FloatArray,
+    highest: FloatArray,
+    nodes: FloatArray,
+    mean: FloatArray,
+    rows: PackedRows,
+    items: PackedItems,
+) -> None:
+    """Start, in place, at the mean of a prior beyond all nodes where the posterior is higher there than at every node.
+
+    So far out a likelihood with lower asymptotes is flat and leaves the prior a mode of its own.
+    """
+    mean = np.broadcast_to(mean, origin.shape)
+    outside = np.flatnonzero((mean < nodes[0]) | (mean > nodes[-1]))
+    if len(outside) == 0:
+        return
+    there = mean[outside]
+    higher = log_likelihood(there, rows.take(outside), items) > highest[outside]
+    chosen, there = outside[higher], there[higher]
+    origin[chosen] = there
+    low[chosen] = np.where(there < nodes[0], -np.inf, nodes[-1])
+    high[chosen] = np.where(there < nodes[0], nodes[0], np.inf)
 
 
 def _limit(rows: PackedRows, items: PackedItems, sign: float) -> FloatArray:
@@ -184,7 +224,8 @@ def _newton(
         active = active[going]
         if len(active) == 0:
             break
-        part = part.take(going) if not going.all() else part
+        if not going.all():
+            part, search = part.take(going), search.take(going)
     unbounded = active[np.isinf(low[active]) | np.isinf(high[active])]  # rises as far as float64 can tell
     theta[unbounded] = np.copysign(np.inf, theta[unbounded])
     error[unbounded] = np.nan

@@ -20,9 +20,9 @@ from psychoedu.irt.parameters import FIXED, ParameterMap
 from psychoedu.irt.population import Populations
 from psychoedu.irt.priors import Priors
 
-LARGEST_MEAN = 30.0
-LARGEST_LOG_SD = 3.5
-"""Bounds of a group's mean and of the logarithm of its SD."""
+FARTHEST_MEAN = 30.0
+LARGEST_LOG_RATIO = 3.0
+"""A group's mean stays within so many SDs of where it started, and its SD within a factor of e^3 = 20 either way."""
 
 
 @dataclass(slots=True)
@@ -37,6 +37,7 @@ class Evaluation:
     populations: Populations
     expected: Expectation
     prior_curvature: FloatArray | None
+    exact_missing: FloatArray | None = None
 
 
 @dataclass(slots=True)
@@ -124,8 +125,12 @@ class Objective:
 
     def missing(self, at: Evaluation, exact: bool) -> FloatArray:
         """Missing information of the free parameters, from all respondents or from representatives."""
-        part = observed_missing_information if exact else representative_missing_information
-        return self.parameters.reduce_matrix(part(self.data, at.curves, at.populations))
+        if not exact:
+            return self.parameters.reduce_matrix(representative_missing_information(self.data, at.curves, at.populations))
+        if at.exact_missing is None:  # kept: the last word of the estimation and the standard errors both need it
+            full = observed_missing_information(self.data, at.curves, at.populations)
+            at.exact_missing = self.parameters.reduce_matrix(full)
+        return at.exact_missing
 
     def _prior_matrix(self, curvature: FloatArray, size: int) -> FloatArray:
         n_items = self.parameters.n_items
@@ -138,10 +143,12 @@ class Objective:
 
     def bounds(self, largest_slope: float, smallest_slope: float) -> tuple[FloatArray, FloatArray]:
         """Lower and upper bounds of the free parameters."""
-        n_items, n_groups = self.parameters.n_items, self.parameters.n_groups
-        sizes = [n_items, n_items, n_groups, n_groups]
-        low = np.repeat([smallest_slope, -np.inf, -LARGEST_MEAN, -LARGEST_LOG_SD], sizes)
-        high = np.repeat([largest_slope, np.inf, LARGEST_MEAN, LARGEST_LOG_SD], sizes)
+        n_items = self.parameters.n_items
+        _, _, mean, log_sd = self.parameters.split(self.parameters.values)
+        sd = np.exp(log_sd)
+        slopes, anything = np.ones(n_items), np.full(n_items, np.inf)
+        low = np.concatenate([smallest_slope * slopes, -anything, mean - FARTHEST_MEAN * sd, log_sd - LARGEST_LOG_RATIO])
+        high = np.concatenate([largest_slope * slopes, anything, mean + FARTHEST_MEAN * sd, log_sd + LARGEST_LOG_RATIO])
         index = self.parameters.index
         used = index != FIXED
         lower, upper = np.empty(self.parameters.n_free), np.empty(self.parameters.n_free)

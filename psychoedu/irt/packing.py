@@ -152,6 +152,12 @@ def _group_keys(key: NDArray[np.uint64], n_bits: int) -> tuple[IntArray, IntArra
 
 def add_selected(total: FloatArray, selected: ByteArray, terms: FloatArray) -> None:
     """Add to each row of ``total`` the ``terms`` (8, ...) whose bit is set in that row's byte of ``selected``."""
+    table, index = _selection_table(selected, terms)
+    total += table[index]
+
+
+def _selection_table(selected: ByteArray, terms: FloatArray) -> tuple[FloatArray, NDArray[np.integer]]:
+    """Return the sums of ``terms`` (8, ...) for each byte that is met, and where each row's byte stands among them."""
     if len(selected) >= 2 * 256:
         values = np.arange(256, dtype=np.uint8)
         index: NDArray[np.integer] = selected
@@ -163,7 +169,7 @@ def add_selected(total: FloatArray, selected: ByteArray, terms: FloatArray) -> N
     table = np.zeros((len(values), *terms.shape[1:]))
     for bit in range(ITEMS_PER_BYTE):
         table[(values >> bit) & 1 == 1] += terms[bit]
-    total += table[index]
+    return table, index
 
 
 def selected_sum(selected: ByteArray, values: FloatArray) -> FloatArray:
@@ -182,6 +188,16 @@ def selected_maximum(selected: ByteArray, values: FloatArray) -> FloatArray:
         table = (bits * values[byte]).max(axis=1)
         np.maximum(total, table[selected[byte]], out=total)
     return total
+
+
+def _log_terms(theta: FloatArray, items: PackedItems, byte: int) -> tuple[FloatArray, FloatArray]:
+    """Return what the right and the answered items of a byte add to log L, each (8, n_nodes)."""
+    a, d = items.discrimination[byte], items.intercept[byte]
+    if items.guessing is None:
+        eta = linear_predictor(theta, a, d).T.copy()
+        return eta, -(np.maximum(eta, 0.0) + np.log1p(np.exp(-np.abs(eta))))  # 3 times as fast as scipy's log_expit
+    right, wrong = log_probabilities(theta, a, d, items.guessing[byte])
+    return np.ascontiguousarray((right - wrong).T), np.ascontiguousarray(wrong.T)
 
 
 class AnsweredSums:
@@ -245,13 +261,7 @@ class LogLikelihoodGrid:
     def _logs(self, byte: int) -> tuple[FloatArray, FloatArray]:
         if byte in self._kept:
             return self._kept[byte]
-        a, d = self._items.discrimination[byte], self._items.intercept[byte]
-        if self._items.guessing is None:
-            eta = linear_predictor(self._theta, a, d).T.copy()
-            logs = (eta, -(np.maximum(eta, 0.0) + np.log1p(np.exp(-np.abs(eta)))))  # 3 times as fast as scipy's log_expit
-        else:
-            right, wrong = log_probabilities(self._theta, a, d, self._items.guessing[byte])
-            logs = (np.ascontiguousarray((right - wrong).T), np.ascontiguousarray(wrong.T))
+        logs = _log_terms(self._theta, self._items, byte)
         if self._keep:
             self._kept[byte] = logs
         return logs
@@ -271,6 +281,68 @@ class LogLikelihoodGrid:
         for node, theta in enumerate(self._theta.tolist()):
             np.multiply(weighted, theta, out=out[node])
             out[node] += base[node]
+
+
+def window_shifts(first: IntArray, n_nodes: int) -> IntArray:
+    """Place windows of ``n_nodes`` lattice nodes from ``first`` (increasing) on, in one array without the gaps between them."""
+    shifts = np.zeros(len(first), dtype=np.int64)
+    np.cumsum(np.minimum(np.diff(first), n_nodes), out=shifts[1:])
+    return shifts
+
+
+class LogLikelihoodWindows:
+    """Log-likelihoods of rows as of `LogLikelihoodGrid`, to the same bits, but each row at a window of nodes of its own.
+
+    Row i has the nodes (first[i] + 0, 1, ..., n_nodes - 1) * spacing, ``first`` increasing. Sums over items are tabulated once
+    for all nodes that some window has.
+    """
+
+    def __init__(self, first: IntArray, spacing: float, n_nodes: int, items: PackedItems, rows: PackedRows) -> None:
+        self._first = first.astype(np.float64)
+        self._spacing = spacing
+        self._items = items
+        self._rows = rows
+        self._shifts = window_shifts(first, n_nodes)
+        place = np.arange(self._shifts[-1] + n_nodes)
+        owner = np.searchsorted(self._shifts, place, side="right") - 1
+        self._theta = (first[owner] + (place - self._shifts[owner])) * spacing
+
+    def fill(self, out: FloatArray) -> None:
+        """Write the log-likelihoods of all rows into ``out``, (n_nodes, n_rows)."""
+        self._add_base(out)
+        if self._items.guessing is not None:
+            sums = np.zeros_like(out)
+            for byte in range(len(self._rows.right)):
+                self._add(sums, *_selection_table(self._rows.right[byte], _log_terms(self._theta, self._items, byte)[0]))
+            out += sums
+            return
+        weighted = selected_sum(self._rows.right, self._items.discrimination)
+        theta = np.empty(self._rows.n_rows)
+        for node, row in enumerate(out):
+            np.add(self._first, node, out=theta)
+            theta *= self._spacing
+            theta *= weighted
+            row += theta
+
+    def _add_base(self, out: FloatArray) -> None:
+        answered = self._rows.answered
+        out[...] = 0.0
+        if np.array_equal(answered.min(axis=1), answered.max(axis=1)):
+            table = np.zeros((1, len(self._theta)))
+            for byte in range(len(answered)):
+                add_selected(table, answered[byte, :1], _log_terms(self._theta, self._items, byte)[1])
+            self._add(out, table, np.zeros(self._rows.n_rows, dtype=np.int64))
+            return
+        for byte in range(len(answered)):
+            self._add(out, *_selection_table(answered[byte], _log_terms(self._theta, self._items, byte)[1]))
+
+    def _add(self, out: FloatArray, table: FloatArray, index: NDArray[np.integer]) -> None:
+        """Add to each row its line ``index`` of ``table`` (n_lines, n_theta), from the row's shift on."""
+        n_lines = len(table)
+        flat = np.ascontiguousarray(table.T).ravel()
+        place = self._shifts * n_lines + index
+        for node, row in enumerate(out):
+            row += flat[node * n_lines :].take(place)
 
 
 def information_sums(theta: FloatArray, items: PackedItems, rows: PackedRows) -> AnsweredSums:

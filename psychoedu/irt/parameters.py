@@ -90,6 +90,8 @@ def parameter_map(
     n_groups: int = 1,
     reference: int = 0,
     fixed: BoolArray | None = None,
+    start_mean: float = 0.0,
+    start_sd: float = 1.0,
 ) -> ParameterMap:
     """Lay out the free parameters of a model.
 
@@ -99,10 +101,12 @@ def parameter_map(
         "1pl": one common slope, reference group N(0, 1). "rasch": slopes 1, every group's SD free, reference mean 0.
     start_discrimination, start_intercept : (J,) arrays
         Starting values; for fixed items the values to keep.
+    start_mean, start_sd : float
+        Where the groups' free means and SDs start.
     n_groups, reference : int
         Number of groups and the one that is N(0, 1).
     fixed : (J,) bool array, optional
-        Items whose parameters are kept. Where there are any, all group means and SDs are free, also the reference's.
+        Items whose parameters are kept. Where one of them has a slope, all group means and SDs are free, also the reference's.
 
     Returns
     -------
@@ -118,9 +122,11 @@ def parameter_map(
     if model == "rasch":
         free[:n_items] = False
         values[:n_items][~held] = 1.0
-    anchored = bool(held.any())
+    anchored = bool((held & (start_discrimination != 0.0)).any())
     free[2 * n_items + reference] = anchored
     free[2 * n_items + n_groups + reference] = anchored or model == "rasch"
+    population = free[2 * n_items :]
+    values[2 * n_items :][population] = np.repeat([start_mean, np.log(start_sd)], n_groups)[population]
     index = np.full(n_full, FIXED, dtype=np.int64)
     if model == "1pl" and free[:n_items].any():
         slopes = np.flatnonzero(free[:n_items])

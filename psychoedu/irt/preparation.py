@@ -15,7 +15,7 @@ from psychoedu.exceptions import DataError, DroppedItemsWarning, LabelError
 from psychoedu.irt import checks
 from psychoedu.irt.bank import ItemBank
 from psychoedu.responses import ResponseMatrix
-from psychoedu.validation import check_per_label, check_weights, counted, listed
+from psychoedu.validation import check_group_labels, check_per_label, check_weights, counted, listed
 
 ALL = "all"
 """Label of the only group where none are named."""
@@ -72,18 +72,20 @@ def prepare(
     """Check the arguments of ``calibrate`` against the responses, leave out what was asked, and lay the arrays out."""
     everyone = matrix.scored()
     n_respondents = everyone.shape[0]
-    fitted = _fit_mask(fit_to, matrix)
+    fitted = fit_mask(fit_to, matrix)
     all_weights = None if weights is None else check_weights(weights, matrix.respondent_labels)
     use = fitted if all_weights is None else fitted & (all_weights > 0)
     if not use.any():
         raise DataError(
             f"fit_to and weights leave none of the {n_respondents:,} respondents to estimate from. Expected at least one."
         )
-    names, reference, population, positions = _groups(groups, reference_group, matrix, use, assume_equal_populations)
     among = "" if bool(fitted.all()) else f" among the {int(use.sum()):,} respondents of fit_to"
     n_asked = int(use.sum())
     if int(everyone.min()) < 0:
         use = use & (everyone >= 0).any(axis=1)
+        if not use.any():
+            raise DataError(f"None of the {n_asked:,} respondents to estimate from has a response. Expected at least one.")
+    names, reference, population, positions = group_positions(groups, reference_group, matrix, use, assume_equal_populations)
     rows = slice(None) if bool(use.all()) else use
     scored = everyone[rows]
     labels = matrix.item_labels
@@ -128,12 +130,18 @@ def prepare(
     )
 
 
-def _fit_mask(fit_to: Any, matrix: ResponseMatrix) -> BoolArray:
+def fit_mask(fit_to: Any, matrix: ResponseMatrix) -> BoolArray:
+    """Return which respondents ``fit_to`` names, all of them for None."""
     n_respondents = matrix.n_respondents
     if fit_to is None:
         return np.ones(n_respondents, dtype=bool)
     if isinstance(fit_to, Mapping):
         mask = np.ones(n_respondents, dtype=bool)
+        if fit_to and all(isinstance(value, bool | np.bool_) for value in fit_to.values()):
+            labels = matrix.respondent_labels
+            if not set(fit_to) <= set(matrix.respondents.columns) and set(fit_to) <= set(labels):
+                chosen = check_per_label(fit_to, labels, "fit_to")
+                return np.asarray(chosen, dtype=bool)
         for column, wanted in fit_to.items():
             values = _respondent_column(matrix, column, "fit_to")
             accepted = [wanted] if isinstance(wanted, str) or not np.iterable(wanted) else list(wanted)
@@ -160,14 +168,19 @@ def _respondent_column(matrix: ResponseMatrix, column: Hashable, argument: str) 
     return matrix.respondents[column]
 
 
-def _groups(
+def group_positions(
     groups: Any, reference_group: Hashable | None, matrix: ResponseMatrix, use: BoolArray, equal: bool
 ) -> tuple[tuple[Hashable, ...], Hashable, IntArray, IntArray]:
-    """Names of the groups, the reference, and each respondent's population and group (-1 outside the groups that are fitted)."""
+    """Return the groups' names, the reference, and each respondent's population and group (-1 for a group that is not fitted)."""
     n_respondents = use.size
     nobody = np.zeros(n_respondents, dtype=np.int64)
     if groups is None or equal:
         if reference_group is not None:
+            if equal:
+                raise DataError(
+                    f"reference_group={reference_group!r} has no meaning with assume_equal_populations=True, which makes one "
+                    "population of all respondents. Drop one of the two."
+                )
             raise DataError(f"reference_group={reference_group!r} needs groups=, a respondent column or a label per respondent.")
         return (ALL,), ALL, nobody, nobody
     if isinstance(groups, str):
@@ -187,6 +200,7 @@ def _groups(
     met = list(pd.unique(series[use]))
     if isinstance(series.dtype, pd.CategoricalDtype):
         met = [label for label in series.cat.categories if label in set(met)]
+    check_group_labels(met)
     if reference_group is not None and reference_group not in met:
         raise LabelError(f"reference_group={reference_group!r} is none of the groups: {listed(met)}.")
     reference = met[0] if reference_group is None else reference_group

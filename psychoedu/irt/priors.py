@@ -12,6 +12,7 @@ import numpy as np
 
 from psychoedu._typing import BoolArray, FloatArray
 from psychoedu.exceptions import DataError
+from psychoedu.validation import check_number, check_positive
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,15 +31,21 @@ class Normal:
     sd: float = 2.0
 
 
+_FAMILIES: dict[str, tuple[str, type[LogNormal | Normal]]] = {
+    "discrimination": ("lognormal", LogNormal),
+    "difficulty": ("normal", Normal),
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Priors:
     """Priors of the item parameters.
 
     Parameters
     ----------
-    discrimination : LogNormal or None
+    discrimination : LogNormal, ("lognormal", mean, sd) or None
         Keeps every discrimination positive. Default: lognormal(0, 0.5), 95% of it within 0.38 and 2.66.
-    difficulty : Normal or None
+    difficulty : Normal, ("normal", mean, sd) or None
         Default: N(0, 2), in the metric of the population N(0, 1).
 
     Examples
@@ -54,11 +61,9 @@ class Priors:
     difficulty: Normal | None = Normal()
 
     def __post_init__(self) -> None:
-        """Refuse densities that are none."""
-        for name in ("discrimination", "difficulty"):
-            density = getattr(self, name)
-            if density is not None and not (np.isfinite(density.mean) and np.isfinite(density.sd) and density.sd > 0):
-                raise DataError(f"The prior of {name} is {density}. Expected a finite mean and an sd above 0.")
+        """Take densities that are written as tuples, and refuse what is none."""
+        for name, (family, kind) in _FAMILIES.items():
+            object.__setattr__(self, name, _density(getattr(self, name), name, family, kind))
 
     @classmethod
     def parse(cls, priors: Any) -> Priors | None:
@@ -75,20 +80,9 @@ class Priors:
             return cls()
         if isinstance(priors, cls):
             return priors if priors.discrimination or priors.difficulty else None
-        families = {"discrimination": ("lognormal", LogNormal), "difficulty": ("normal", Normal)}
-        if isinstance(priors, dict) and set(priors) <= set(families):
-            given: dict[str, Any] = {"discrimination": None, "difficulty": None}
-            for name, density in priors.items():
-                family, kind = families[name]
-                if density is None or isinstance(density, kind):
-                    given[name] = density
-                elif isinstance(density, tuple | list) and len(density) == 3 and density[0] == family:
-                    given[name] = kind(float(density[1]), float(density[2]))
-                else:
-                    raise DataError(
-                        f"The prior of {name} is {density!r}. Expected ({family!r}, mean, sd), for example Priors().{name}."
-                    )
-            return cls(**given) if any(given.values()) else None
+        if isinstance(priors, dict) and set(priors) <= set(_FAMILIES):
+            given: dict[str, Any] = {name: priors.get(name) for name in _FAMILIES}
+            return None if all(density is None for density in given.values()) else cls(**given)
         raise DataError(
             f"priors={priors!r} is not understood. Expected psychoedu.Priors(), True for its defaults, or "
             'a dict such as {"discrimination": ("lognormal", 0, 0.5), "difficulty": ("normal", 0, 2)}.'
@@ -112,7 +106,8 @@ class Priors:
         curvature : (3, J) array
             Minus the second derivatives by (a, a), (a, d) and (d, d).
         """
-        a, d = discrimination, intercept
+        used = weight > 0  # fixed items may have any slope
+        a, d = np.where(used, discrimination, 1.0), np.where(used, intercept, 0.0)
         by_a, by_d, curvature = np.zeros_like(a), np.zeros_like(a), np.zeros((3, a.size))
         total = 0.0
         if self.discrimination is not None:
@@ -122,7 +117,7 @@ class Priors:
             by_a -= weight * (1.0 + z / sd) / a
             curvature[0] += weight * ((1.0 - z * sd) / sd**2 - 1.0) / a**2
         if self.difficulty is not None:
-            once = (weight > 0).astype(np.float64)
+            once = used.astype(np.float64)
             mean, sd = self.difficulty.mean, self.difficulty.sd
             b = -d / a
             pull = once * (b - mean) / sd**2
@@ -138,3 +133,22 @@ class Priors:
         """Weight of each item in :meth:`evaluate`."""
         weight = estimated.astype(np.float64)
         return weight / max(1.0, weight.sum()) if common_slope else weight
+
+
+def _density(given: object, name: str, family: str, kind: type[LogNormal | Normal]) -> LogNormal | Normal | None:
+    """Return the density of one kind of parameter, checked, or None where there is none."""
+    if given is None:
+        return None
+    try:
+        if isinstance(given, kind):
+            check_number(given.mean, "mean")
+            check_positive(given.sd, "sd")
+            return given
+        if isinstance(given, tuple | list) and len(given) == 3 and isinstance(given[0], str) and given[0] == family:
+            return kind(check_number(given[1], "mean"), check_positive(given[2], "sd"))
+    except DataError:
+        pass  # said below, with the whole density
+    raise DataError(
+        f"The prior of {name} is {given!r}.\n"
+        f"Expected ({family!r}, mean, sd) or {kind.__name__}(mean, sd), with a finite mean and an sd above 0."
+    )

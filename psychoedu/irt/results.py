@@ -16,7 +16,7 @@ from psychoedu.exceptions import LabelError, MissingResponsesError
 from psychoedu.irt.bank import ItemBank
 from psychoedu.irt.classical import ClassicalItems, item_statistics
 from psychoedu.persistence import Saved, decode_number
-from psychoedu.validation import check_probability
+from psychoedu.validation import check_probability, has_label, listed
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -371,9 +371,7 @@ class Calibration(Saved):
 
     def position_of(self, item: Hashable) -> int:
         """Return the position of an item, or raise with the labels that exist."""
-        if item not in self.labels:
-            from psychoedu.validation import listed
-
+        if not has_label(self.labels, item):
             raise LabelError(f"There is no item {item!r}. The calibration has {self.n_items} items: {listed(self.labels)}.")
         return int(self.labels.get_indexer(pd.Index([item], tupleize_cols=False))[0])
 

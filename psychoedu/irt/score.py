@@ -52,9 +52,9 @@ def score(
 
     Notes
     -----
-    EAP: mean and standard deviation of the posterior, on at least 121 equally spaced points from prior_mean - 7.5 prior_sd to
-    prior_mean + 7.5 prior_sd, more where a row's items could make its posterior narrow against their spacing, and a wider range
-    where the posterior has not died out at its ends; within 1e-7 of the integral.
+    EAP: mean and standard deviation of the posterior, on at least 121 equally spaced points from about
+    prior_mean - 7.5 prior_sd to prior_mean + 7.5 prior_sd, more where a row's items could make its posterior narrow against their
+    spacing, and a wider range where the posterior has not died out at its ends; within 1e-7 of the integral.
 
     MAP maximises log L + log prior, ML log L, WLE log L + log(I) / 2 with I the test information. Each standard error is
     1 / sqrt(-second derivative of what was maximised), as in R mirt: for MAP of a 2PL 1 / sqrt(I + 1 / prior_sd^2), for ML
@@ -69,7 +69,8 @@ def score(
     A row with nothing answered gets the prior (EAP, MAP) or nan (ML, WLE) and the flag ``no_data``. A row's result does not
     depend on the other rows: scored alone it is the same to the last bit.
 
-    Cost: rows with equal responses are scored once; a million rows of 20 items take about a second.
+    Cost: rows with equal responses and one prior are scored once; a million rows of 20 items take about a second, and so do
+    100,000 rows of 30 items that each have a prior of their own.
 
     References
     ----------
@@ -92,8 +93,9 @@ def score(
     bank = getattr(calibration_or_bank, "bank", calibration_or_bank)
     if not isinstance(bank, ItemBank):
         hint = " Make a bank of the table first: ItemBank(frame)." if isinstance(bank, pd.DataFrame) else ""
+        if type(bank).__name__ == "Diagnosis":
+            hint = " A diagnosis classifies respondents with psychoedu.cdm.score(diagnosis, responses)."
         raise DataError(f"score needs a Calibration or an ItemBank first; got {type(calibration_or_bank).__name__}.{hint}")
-    check_choice(method, METHODS, "method")
     matrix = as_response_matrix(responses)
     mean = _prior(prior_mean, matrix, "prior_mean")
     sd = _prior(prior_sd, matrix, "prior_sd")
@@ -125,7 +127,10 @@ def score_bank(
     ------
     LabelError
         The matrix has items that the bank does not have.
+    DataError
+        The method is none of the above.
     """
+    check_choice(method, METHODS, "method")
     chosen: Method = next(name for name in METHODS if name == method)
     positions = _positions(bank.labels, matrix.item_labels)
     estimates = estimate(

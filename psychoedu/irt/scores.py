@@ -8,11 +8,11 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import pandas as pd
 
-from psychoedu._typing import AnyArray, CodeArray, FloatArray, IntArray
+from psychoedu._typing import AnyArray, CodeArray, FloatArray
 from psychoedu._version import __version__
 from psychoedu.irt.reliability import empirical_reliability
-from psychoedu.irt.scoring import Estimates, Flag
-from psychoedu.persistence import Saved, decode_numbers, encode_numbers
+from psychoedu.irt.scoring import METHODS, Estimates, Flag
+from psychoedu.persistence import Fields, Saved, encode_numbers, plain_label
 from psychoedu.validation import counted
 
 _FLAG_NAMES = {flag: flag.name.lower() for flag in Flag if flag.name is not None}
@@ -141,7 +141,7 @@ class Scores(Saved):
     def to_dict(self) -> dict[str, Any]:
         """Return plain lists and numbers that ``from_dict`` turns back into equal scores."""
         return {
-            "respondents": self.respondent_labels.tolist(),
+            "respondents": [plain_label(label) for label in self.respondent_labels],
             "theta": encode_numbers(self.estimates.theta),
             "theta_se": encode_numbers(self.estimates.theta_se),
             "n": self.estimates.n_answered.tolist(),
@@ -155,11 +155,16 @@ class Scores(Saved):
     @classmethod
     def from_dict(cls, content: dict[str, Any]) -> Self:
         """Build the scores from what ``to_dict`` gave."""
-        n_answered: IntArray = np.array(content["n"], dtype=np.int64)
-        flags: CodeArray = np.array(content["flags"], dtype=np.int8)
-        estimates = Estimates(decode_numbers(content["theta"]), decode_numbers(content["theta_se"]), n_answered, flags)
-        labels = pd.Index(content["respondents"], tupleize_cols=False)
-        return cls(labels, estimates, content["method"], content["prior_mean"], content["prior_sd"], content["version"])
+        fields = Fields(content)
+        labels = fields.index("respondents", "respondent")
+        count = len(labels)
+        theta = fields.numbers("theta", count, missing=True, infinite=True)
+        theta_se = fields.numbers("theta_se", count, low=0.0, missing=True, infinite=True)
+        flags: CodeArray = fields.integers("flags", count, 0, len(_FLAG_TEXTS) - 1).astype(np.int8)
+        estimates = Estimates(theta, theta_se, fields.integers("n", count, 0), flags)
+        mean = None if fields.is_none("prior_mean") else fields.number("prior_mean")
+        sd = None if fields.is_none("prior_sd") else fields.number("prior_sd", above=0.0)
+        return cls(labels, estimates, fields.text("method", METHODS), mean, sd, fields.text("version"))
 
     def _series(self, values: FloatArray | AnyArray, name: str) -> pd.Series:
         return pd.Series(values, index=self.respondent_labels, name=name)

@@ -61,7 +61,7 @@ def estimate(
         Lower asymptotes c in [0, 1).
     method : {"eap", "map", "ml", "wle"}
     prior_mean, prior_sd : float or ndarray, (N,)
-        The normal prior of "eap" and "map", each row's own where arrays are given. Rows are scored by distinct prior.
+        The normal prior of "eap" and "map", each row's own where arrays are given.
     positions : ndarray of int, (J,), optional
         Where each column of `codes` stands in the bank; by default column j is item j.
 
@@ -71,10 +71,11 @@ def estimate(
 
     Notes
     -----
-    A row's result is the same to the last bit whichever other rows and empty columns the matrix has. Equal rows are scored
-    once. Cost: O(N J) bytes to pack, and for U distinct rows O(U (Q + J / 8)) floating-point operations where the items
-    answered are alike or O(U Q J / 8) where they differ (EAP, Q nodes), O(U (Q + 5 J)) for the others. Memory beside the
-    data: 2 bits a cell and blocks of some 10 MB.
+    A row's result is the same to the last bit whichever other rows and empty columns the matrix has, and whether its prior is
+    given for it alone or for all. Equal rows with one prior are scored once. Cost: O(N J) bytes to pack, and for U distinct rows
+    O(U (Q + J / 8)) floating-point operations where the items answered are alike or O(U Q J / 8) where they differ (EAP, Q
+    nodes), O(U (Q + 5 J)) for the others; with a prior for each row EAP takes about twice as long. Memory beside the data: 2 bits
+    a cell and blocks of some 10 MB.
     """
     n_rows, n_columns = codes.shape
     items, columns = pack_items(
@@ -83,38 +84,24 @@ def estimate(
     right, answered = pack_rows(codes, columns, len(items.present))
     if method in ("ml", "wle"):
         prior_mean, prior_sd = 0.0, 1.0
-    priors, prior_of = _distinct_priors(prior_mean, prior_sd, n_rows)
-    theta, error = np.empty(n_rows), np.empty(n_rows)
-    n_answered, flags = np.empty(n_rows, dtype=np.int64), np.empty(n_rows, dtype=np.int8)
-    bank = (discrimination, intercept)
-    for kind, (mean, sd) in enumerate(priors):
-        chosen = slice(None) if prior_of is None else np.flatnonzero(prior_of == kind)
-        some_right, some_answered = right[chosen], answered[chosen]
-        first, inverse = group_rows(some_right, some_answered)
-        rows = PackedRows(np.ascontiguousarray(some_right[first].T), np.ascontiguousarray(some_answered[first].T))
-        found = _estimate_distinct(rows, items, bank, method, mean, sd)
-        theta[chosen] = found.theta[inverse]
-        error[chosen] = found.theta_se[inverse]
-        n_answered[chosen] = found.n_answered[inverse]
-        flags[chosen] = found.flags[inverse]
-    return Estimates(theta, error, n_answered, flags)
+    priors = _priors(prior_mean, prior_sd, n_rows)
+    one_prior = len(priors) == 1
+    first, inverse = group_rows(right, answered, *(() if one_prior else (priors.view(np.uint8),)))
+    rows = PackedRows(np.ascontiguousarray(right[first].T), np.ascontiguousarray(answered[first].T))
+    mean, sd = np.ascontiguousarray((priors if one_prior else priors[first]).T)
+    found = _estimate_distinct(rows, items, (discrimination, intercept), method, mean, sd)
+    return Estimates(found.theta[inverse], found.theta_se[inverse], found.n_answered[inverse], found.flags[inverse])
 
 
-def _distinct_priors(
-    mean: float | FloatArray, sd: float | FloatArray, n_rows: int
-) -> tuple[list[tuple[float, float]], IntArray | None]:
-    """Return the distinct (mean, SD) and which of them each row has (None: all the first)."""
-    if np.ndim(mean) == 0 and np.ndim(sd) == 0:
-        return [(float(mean), float(sd))], None
-    means, mean_of = np.unique(np.broadcast_to(mean, (n_rows,)), return_inverse=True)
-    sds, sd_of = np.unique(np.broadcast_to(sd, (n_rows,)), return_inverse=True)
-    kinds, prior_of = np.unique(mean_of * len(sds) + sd_of, return_inverse=True)
-    priors = [(float(means[kind // len(sds)]), float(sds[kind % len(sds)])) for kind in kinds.tolist()]
-    return priors, None if len(priors) == 1 else prior_of.astype(np.int64)
+def _priors(mean: float | FloatArray, sd: float | FloatArray, n_rows: int) -> FloatArray:
+    """Return mean and SD of each row's prior, (n_rows, 2), or (1, 2) where all are one."""
+    columns = np.broadcast_arrays(np.asarray(mean, dtype=np.float64), np.asarray(sd, dtype=np.float64))
+    priors = np.column_stack(tuple(np.atleast_1d(*columns))) + 0.0  # -0.0 becomes 0.0
+    return priors[:1] if len(priors) and (priors == priors[0]).all() else np.broadcast_to(priors, (n_rows, 2))
 
 
 def _estimate_distinct(
-    rows: PackedRows, items: PackedItems, bank: tuple[FloatArray, FloatArray], method: Method, mean: float, sd: float
+    rows: PackedRows, items: PackedItems, bank: tuple[FloatArray, FloatArray], method: Method, mean: FloatArray, sd: FloatArray
 ) -> Estimates:
     n_answered = rows.n_answered()
     flags = _pattern_flags(rows, items, n_answered)
@@ -122,11 +109,11 @@ def _estimate_distinct(
     if method == "eap":
         theta, error = posterior_moments(rows, items, mean, sd)
     else:
-        nodes = search_nodes(*bank, prior=(mean, sd) if method == "map" else None)
-        modes = find_modes(rows, items, method, nodes, mean, sd)
+        modes = find_modes(rows, items, method, search_nodes(*bank), mean, sd)
         theta, error = modes.theta, modes.theta_se
     if method in ("eap", "map"):  # exactly the prior
-        theta[no_data], error[no_data] = mean, sd
+        theta = np.where(no_data, mean, theta)
+        error = np.where(no_data, sd, error)
     else:
         theta[no_data], error[no_data] = np.nan, np.nan
         surprising = np.isinf(theta) & ((flags & (Flag.ALL_RIGHT | Flag.ALL_WRONG)) == 0)

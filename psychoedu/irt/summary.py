@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from html import escape
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
 if TYPE_CHECKING:
     from psychoedu.irt.results import Calibration
@@ -58,8 +60,25 @@ def overview(calibration: Calibration) -> list[tuple[str, str]]:
 
 def _reliability(calibration: Calibration) -> str:
     parts = [f"{name} {value:.3f}" for name, value in calibration.reliability.items() if np.isfinite(value)]
-    reason = calibration.classical.alpha_reason
-    return ", ".join(parts) + (f" (no alpha: {reason})" if reason else "")
+    return ", ".join(parts) or "none"
+
+
+def alpha_reason(calibration: Calibration) -> str:
+    """Return why coefficient alpha does not exist, items by their labels; empty if it does."""
+    labels = calibration.items.index
+    return re.sub(
+        r"columns (\d+) and (\d+)",
+        lambda found: f"items {labels[int(found[1]) - 1]} and {labels[int(found[2]) - 1]}",
+        calibration.classical.alpha_reason,
+    )
+
+
+def item_frame(calibration: Calibration) -> pd.DataFrame:
+    """Return ``.items`` with the classical statistics that are not among its columns beside them, flags last."""
+    items, analysis = calibration.items, calibration.item_analysis()
+    flags = items.pop("flags")
+    further = [name for name in analysis.columns if name not in items.columns and name != "flags"]
+    return pd.concat([items, analysis[further], flags], axis=1)
 
 
 def calibration_text(calibration: Calibration) -> str:
@@ -85,6 +104,8 @@ def calibration_text(calibration: Calibration) -> str:
         "",
         "a discrimination, b difficulty, d = -a b intercept, p proportion right, r_pb corrected point-biserial.",
     ]
+    if reason := alpha_reason(calibration):
+        lines.append(f"Note: no coefficient alpha: {reason}.")
     lines += [f"Note: {text}" for text in calibration.diagnostics]
     return "\n".join(lines)
 

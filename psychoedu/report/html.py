@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from psychoedu import plots
-from psychoedu.irt.summary import headline, overview
+from psychoedu.irt.summary import alpha_reason, headline, item_frame, overview
 from psychoedu.report.page import column_title, facts, figure, page, paragraph, table, terms
 
 if TYPE_CHECKING:
@@ -108,8 +108,8 @@ def calibration_section(
     parts += [paragraph(note) for note in notes]
     parts += ["<h3>Data and fit</h3>\n", facts([(name[:1].upper() + name[1:], value) for name, value in overview(calibration)])]
     parts += [paragraph(f"Note: {note}", "note") for note in calibration.diagnostics]
-    if calibration.classical.alpha_reason:
-        parts += [paragraph(f"Coefficient alpha does not exist: {calibration.classical.alpha_reason}.", "note")]
+    if reason := alpha_reason(calibration):
+        parts += [paragraph(f"Coefficient alpha does not exist: {reason}.", "note")]
     parts += [_groups(calibration)]
     for caption, frame in (tables or {}).items():
         parts += [f"<h3>{escape(caption)}</h3>\n", table(frame, caption, show_caption=False)]
@@ -133,7 +133,7 @@ def _groups(calibration: Calibration) -> str:
 
 
 def _items(calibration: Calibration) -> str:
-    frame = _item_frame(calibration)
+    frame = item_frame(calibration)
     known = [(column_title(name), meaning) for name, meaning in COLUMNS.items() if name in frame.columns]
     parts = ["<h3>Items</h3>\n", table(frame, "Item parameters and classical statistics")]
     parts += ["<details open><summary>What the columns mean</summary>\n", terms(known), "</details>\n"]
@@ -144,14 +144,6 @@ def _items(calibration: Calibration) -> str:
     else:
         parts += [paragraph("No item is flagged.")]
     return "".join(parts)
-
-
-def _item_frame(calibration: Calibration) -> pd.DataFrame:
-    """Put the classical statistics that are not among the items beside them, flags last."""
-    items, analysis = calibration.items, calibration.item_analysis()
-    flags = items.pop("flags")
-    further = [name for name in analysis.columns if name not in items.columns and name != "flags"]
-    return pd.concat([items, analysis[further], flags], axis=1)
 
 
 def _flags_of(column: pd.Series[Any]) -> list[tuple[str, list[str]]]:
@@ -222,7 +214,7 @@ def _curves(calibration: Calibration) -> str:
         plots.icc(calibration, label, ax=ax)
         ax.tick_params(labelsize=8)
         ax.set(xlabel="", ylabel="")
-        row = frame.loc[label]
+        row = frame.iloc[calibration.position_of(label)]
         alt = f"Curve of item {label}: discrimination {row['discrimination']:.2f}, difficulty {row['difficulty']:.2f}."
         pictures.append(figure(drawing, alt, kind="small"))
     left_out = len(frame) - len(chosen)

@@ -34,12 +34,16 @@ a { color: var(--link); }
 .alert { border-left: .3rem solid var(--warn); background: var(--warn-tint); color: var(--warn); padding: .6rem .9rem;
   font-weight: 600; max-width: none; }
 .scroll { overflow-x: auto; border: 1px solid var(--line); border-radius: .4rem; margin: .6rem 0 1rem; max-height: 34rem; }
+.scroll.whole { max-height: none; }
 .scroll:focus-visible { outline: 2px solid var(--link); }
 table { border-collapse: collapse; width: 100%; font-size: .88rem; font-variant-numeric: tabular-nums; }
 caption { text-align: left; padding: .5rem .7rem; }
 th, td { padding: .32rem .7rem; text-align: right; white-space: nowrap; border-top: 1px solid var(--line); }
 abbr { text-decoration: none; }
 thead th { position: sticky; top: 0; background: var(--tint); border-top: 0; vertical-align: bottom; }
+table.dense { font-size: .84rem; } table.dense th, table.dense td { padding: .3rem .38rem; vertical-align: top; }
+table.dense td { line-height: 1.3; }
+th[scope="colgroup"] { text-align: center; }
 th[scope="row"], td.text, th.text { text-align: left; }
 td.text { white-space: normal; min-width: 7rem; }
 tr.flagged th, tr.flagged td.text { color: var(--warn); }

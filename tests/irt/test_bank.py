@@ -159,6 +159,9 @@ def test_nullable_and_integer_columns_are_read():
         (good().assign(difficulty=[1.0, np.inf, -np.inf]), r"2 items whose difficulty is missing or infinite: q2 \(inf\), q3"),
         (good().assign(difficulty=["1", "2", "3"]), "pd.to_numeric"),
         (good().assign(discrimination=[True, False, True]), "expected numbers"),
+        (good().assign(discrimination=[1.0, 1.0 + 0j, 1.0]), "holds complex128 .*expected numbers"),
+        (good().assign(difficulty=np.array([1, 2, 3j])), "holds complex128 .*expected numbers"),
+        (good().assign(guessing=np.zeros(3, dtype=complex)), "holds complex128 .*expected numbers"),
         (good().assign(guessing=[0.0, 1.0, -0.1]), r"2 items with a guessing parameter outside \[0, 1\): q2 \(1\), q3"),
         (good().assign(guessing=[0.0, np.nan, 0.1]), "guessing is missing"),
         (good().assign(intercept=[0.8, 0.36, 1.0]), r"1 item whose intercept is not .*: q2"),
@@ -188,7 +191,7 @@ def test_bad_scaling_constants_are_refused(constant):
         pe.ItemBank(good(), scaling_constant=constant)
 
 
-@pytest.mark.parametrize("theta", [np.nan, [0.0, np.inf], "high"])
+@pytest.mark.parametrize("theta", [np.nan, [0.0, np.inf], "high", np.array([1.0 + 1.0j]), [[0.0], [0.0, 1.0]], None])
 def test_bad_abilities_are_refused(theta):
     with pytest.raises(DataError, match="theta"):
         pe.ItemBank(good()).probability(theta)
@@ -199,6 +202,18 @@ def test_from_arrays_checks_shapes():
         pe.ItemBank.from_arrays(["a", "b"], [1, 1, 1], [0, 0])
     with pytest.raises(DataError, match="covariance has shape"):
         pe.ItemBank.from_arrays(["a", "b"], [1, 1], [0, 0], covariance=np.eye(2))
+    with pytest.raises(DataError, match=r"intercept .*expected one number for each of the 2 labels"):
+        pe.ItemBank.from_arrays(["a", "b"], [1, 1], [[0], [0, 1]])
+
+
+@pytest.mark.parametrize(
+    "covariance",
+    [[[1, 0], [0]], [["x", "y"], ["z", "w"]], np.eye(2, dtype=complex), {"a": 1}],
+    ids=["ragged", "text", "complex", "dict"],
+)
+def test_from_arrays_checks_the_covariance(covariance):
+    with pytest.raises(DataError, match="covariance has to be a table of 2 x 2 numbers"):
+        pe.ItemBank.from_arrays(["a"], [1], [0], covariance=covariance)
 
 
 # keeping
@@ -245,6 +260,36 @@ def test_select_keeps_parameters_and_covariance_together():
     np.testing.assert_array_equal(part.covariance, covariance[np.ix_([4, 5, 0, 1], [4, 5, 0, 1])])
     with pytest.raises(LabelError, match="'z'"):
         bank.select(["a", "z"])
+
+
+def test_one_label_selects_one_item():
+    bank = pe.ItemBank.from_arrays(["ab", "a", "b"], [1.0, 2.0, 3.0], [0.1, 0.2, 0.3])
+    assert bank.select("ab").labels.tolist() == ["ab"]
+    with pytest.raises(LabelError, match="1 item not found: 'abc'"):
+        bank.select("abc")
+    numbered = pe.ItemBank.from_arrays([7, 3], [1.0, 2.0], [0.1, 0.2])
+    assert numbered.select(3).discrimination.tolist() == [2.0]
+    paired = pe.ItemBank.from_arrays([("a", 1), ("a", 2)], [1.0, 2.0], [0.1, 0.2])
+    assert paired.select(("a", 2)).discrimination.tolist() == [2.0]
+
+
+def test_select_keeps_difficulties_to_the_bit():
+    given = pe.ItemBank(table(discrimination=[0.3, 1.7], difficulty=[0.1, 1 / 3]))
+    assert given.select(["q2", "q1"]).difficulty.tolist() == [1 / 3, 0.1]
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [pd.date_range("2026-01-01", periods=3), [("a", 1), ("a", 2), ("a", 3)], [1.0, 2.0, np.inf]],
+    ids=["times", "pairs", "infinite"],
+)
+def test_labels_that_a_file_cannot_hold_are_named(tmp_path, labels):
+    bank = pe.ItemBank.from_arrays(labels, [1.0, 2.0, 3.0], [0.1, 0.2, 0.3])
+    path = tmp_path / "bank.json"
+    path.write_text("before")
+    with pytest.raises(DataError, match=r"label .* cannot be saved: expected text or a finite number"):
+        bank.save(path)
+    assert path.read_text() == "before"
 
 
 def test_bank_shows_itself():

@@ -181,3 +181,10 @@ def test_files_that_are_no_calibration(tmp_path, content, match):
     path.write_text(content)
     with pytest.raises(ex.FileFormatError, match=match):
         pe.load(path)
+
+
+def test_items_without_answers_together_are_named_by_their_labels():
+    matrix = pe.datasets.load_cse_like().select(respondents={"group": ["junior", "college"]})
+    text = pe.calibrate(matrix, max_iter=50, standard_errors=None).summary()
+    assert "(first: items I14 and I40)" in text
+    assert "columns" not in text

@@ -1,19 +1,17 @@
-"""Scores: against R mirt, against dense grids and root finding written here, and the cases T1-T10, I5, I7, I23."""
+"""Scores: against R mirt, against dense grids and root finding written here, and the cases T1-T5 and T10."""
 
 import json
-import time
-import tracemalloc
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 from scipy.optimize import brentq
-from scipy.special import expit, log_expit
+from scipy.special import expit
+from scoring_designs import dense_posterior, draw, five_items, rows_of
 
 import psychoedu as pe
-from psychoedu.exceptions import DataError, EstimationError, LabelError
-from psychoedu.irt.packing import group_rows
+from psychoedu.exceptions import EstimationError
 from psychoedu.irt.scoring import METHODS, Flag, estimate
 
 REFERENCE = Path(__file__).resolve().parents[1] / "reference"
@@ -37,46 +35,12 @@ def numbers(values):
     return np.array([np.nan if value is None else float(value) for value in values])
 
 
-def rows_of(patterns):
-    return np.array([[{"1": 1, "0": 0, "-": -1}[mark] for mark in pattern] for pattern in patterns], dtype=np.int8)
-
-
-def five_items():
-    return np.ones(5), -np.array([-2.0, -1.0, 0.0, 1.0, 2.0])
-
-
-def draw(n_respondents, n_items, seed, missing=0.0, guessing=0.0, spread=1.0):
-    rng = np.random.default_rng(seed)
-    a = rng.lognormal(0.0, 0.4, n_items)
-    a[:: max(2, n_items // 2)] *= -1.0
-    d = rng.normal(0.0, 1.0, n_items)
-    c = np.full(n_items, guessing)
-    theta = spread * rng.standard_normal(n_respondents)
-    probability = c + (1 - c) * expit(np.outer(theta, a) + d)
-    codes = (rng.random((n_respondents, n_items)) < probability).astype(np.int8)
-    codes[rng.random(codes.shape) < missing] = -1
-    return codes, a, d, c
-
-
 def log_likelihood(theta, row, a, d, c):
     """Written out in full, for real or complex theta."""
     eta = np.multiply.outer(theta, a) + d
     right = np.log(c + (1 - c) / (1 + np.exp(-eta)))
     wrong = np.log(1 - c) - np.log(1 + np.exp(eta))
     return np.where(row == 1, right, np.where(row == 0, wrong, 0.0)).sum(axis=-1)
-
-
-def dense_posterior(row, a, d, c, mean, sd, half=14.0, n_points=40_001, nodes=None):
-    theta = np.linspace(mean - half * sd, mean + half * sd, n_points) if nodes is None else nodes
-    eta = np.multiply.outer(theta, a) + d
-    with np.errstate(divide="ignore"):
-        right = np.logaddexp(np.log(c), np.log1p(-c) + log_expit(eta))
-    wrong = np.log1p(-c) + log_expit(-eta)
-    height = np.where(row == 1, right, np.where(row == 0, wrong, 0.0)).sum(axis=1) - 0.5 * ((theta - mean) / sd) ** 2
-    weight = np.exp(height - height.max())
-    weight /= weight.sum()
-    location = weight @ theta
-    return location, np.sqrt(weight @ (theta - location) ** 2)
 
 
 def objective(method, row, a, d, c, mean, sd):
@@ -110,10 +74,6 @@ def found_mode(method, row, a, d, c, mean=0.0, sd=1.0, span=12.0):
     best = max(modes, key=value)
     curvature = (slope(best + 1e-4) - slope(best - 1e-4)) / 2e-4
     return best, 1 / np.sqrt(-curvature)
-
-
-def same_bits(left, right):
-    return np.array_equal(np.asarray(left).view(np.int64), np.asarray(right).view(np.int64))
 
 
 # reference: R mirt
@@ -272,29 +232,6 @@ def test_t5_narrow_posterior():
     assert found.theta_se[0] == pytest.approx(0.04535, abs=1e-5)
 
 
-def labelled_bank():
-    frame = pd.DataFrame({"discrimination": [0.8, 1.1, 1.5, 0.9], "difficulty": [-1.0, 0.0, 0.5, 1.2]}, index=list("abcd"))
-    return pe.ItemBank(frame)
-
-
-def test_t7_columns_matched_by_label():
-    bank = labelled_bank()
-    responses = pd.DataFrame([[1, 1, 0, 0], [0, 1, 0, 1]], columns=list("abcd"), index=["x", "y"])
-    scores = pe.score(bank, responses)
-    assert same_bits(scores.theta, pe.score(bank, responses[list("dbca")]).theta)
-    absent = responses.astype(float).assign(c=np.nan)
-    assert same_bits(pe.score(bank, absent).theta, pe.score(bank, responses[["d", "a", "b"]]).theta)
-    assert not np.array_equal(scores.theta, pe.score(bank, absent).theta)
-
-
-def test_t7_unknown_items_are_named():
-    responses = pd.DataFrame([[1, 1, 0, 0, 1]], columns=["a", "b", "c", "x9", "z7"])
-    with pytest.raises(LabelError, match=r"2 of 5 items .* not in the bank: 'x9', 'z7'"):
-        pe.score(labelled_bank(), responses)
-    with pytest.raises(LabelError, match="astype"):
-        pe.score(pe.ItemBank.from_arrays(["1", "2"], [1, 1], [0, 0]), pd.DataFrame([[1, 0]], columns=[1, 2]))
-
-
 @pytest.mark.parametrize("method", ["eap", "map"])
 def test_t10_prior_sd_is_a_standard_deviation(method):
     found = estimate(rows_of(["-----", "11100"]), *five_items(), method=method, prior_mean=0.3, prior_sd=2.0)
@@ -308,89 +245,6 @@ def test_t10_prior_sd_is_a_standard_deviation(method):
         assert found.theta[1] == pytest.approx(found_mode("map", row, a, d, 0.0, 0.3, 2.0)[0], abs=MODE)
         information = (expit(a * found.theta[1] + d) * expit(-a * found.theta[1] - d)).sum()
         assert found.theta_se[1] == pytest.approx(1 / np.sqrt(information + 1 / 4), rel=1e-9)
-
-
-# cases I
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_i5_row_without_data(method):
-    found = estimate(rows_of(["-----", "10100"]), *five_items(), method=method)
-    assert found.flags.tolist() == [Flag.NO_DATA, 0]
-    assert found.n_answered.tolist() == [0, 3 + 2]
-    if method in ("eap", "map"):
-        assert (found.theta[0], found.theta_se[0]) == (0.0, 1.0)
-    else:
-        assert np.isnan(found.theta[0])
-        assert np.isnan(found.theta_se[0])
-
-
-def test_i5_row_without_data_is_kept_and_flagged():
-    responses = pd.DataFrame(np.array([[np.nan] * 4, [1, 1, 0, 0]]), columns=list("abcd"), index=["none", "some"])
-    scores = pe.score(labelled_bank(), responses, method="wle")
-    assert scores.theta.index.tolist() == ["none", "some"]
-    assert scores.flags.tolist() == ["no_data", ""]
-    assert any("answered no item of the bank" in note for note in scores.diagnostics)
-    assert pe.score(labelled_bank(), responses).reliability != pe.score(labelled_bank(), responses).reliability  # one row: nan
-
-
-@pytest.mark.parametrize("guessing", [0.0, 0.2])
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("n_respondents", [1, 2, 3, 1000, 5000])
-def test_i7_alone_equals_in_a_matrix_to_the_bit(n_respondents, method, guessing):
-    codes, a, d, c = draw(n_respondents, 21, seed=n_respondents, missing=0.3, guessing=guessing)
-    codes[:: max(1, n_respondents // 3)] = np.abs(codes[:: max(1, n_respondents // 3)])  # some rows are complete
-    together = estimate(codes, a, d, c, method)
-    for row in np.unique(np.linspace(0, n_respondents - 1, 25).astype(int)):
-        alone = estimate(codes[row : row + 1], a, d, c, method)
-        assert same_bits(alone.theta, together.theta[row : row + 1])
-        assert same_bits(alone.theta_se, together.theta_se[row : row + 1])
-        columns = np.flatnonzero(codes[row] >= 0)
-        bare = estimate(codes[row : row + 1, columns], a, d, c, method, positions=columns)
-        assert same_bits(bare.theta, alone.theta)
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_i7_long_test_alone_equals_in_a_matrix_to_the_bit(method):
-    codes, a, d, _ = draw(700, 300, seed=5, missing=0.1)
-    together = estimate(codes, a, d, method=method)
-    some = estimate(codes[100:103], a, d, method=method)
-    assert same_bits(some.theta, together.theta[100:103])
-    assert same_bits(some.theta_se, together.theta_se[100:103])
-
-
-@pytest.mark.parametrize("guessing", [0.0, 0.2])
-@pytest.mark.parametrize("method", METHODS)
-def test_i7_tables_kept_or_made_anew_give_the_same_bits(monkeypatch, method, guessing):
-    codes, a, d, c = draw(600, 21, seed=9, missing=0.3, guessing=guessing)
-    kept = estimate(codes, a, d, c, method)
-    monkeypatch.setattr("psychoedu.irt.packing._TABLE_CELLS", 0)
-    anew = estimate(codes, a, d, c, method)
-    assert same_bits(kept.theta, anew.theta)
-    assert same_bits(kept.theta_se, anew.theta_se)
-
-
-def test_i7_one_respondent_by_the_verb():
-    responses = pd.DataFrame([[1, 0, 1, 0]], columns=list("abcd"), index=["gpt-x"])
-    scores = pe.score(labelled_bank(), responses)
-    many = pe.score(labelled_bank(), pd.DataFrame(np.tile([[1, 0, 1, 0], [1, 1, 1, 0]], (500, 1)), columns=list("abcd")))
-    assert scores.theta["gpt-x"] == many.theta.iloc[998]
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_i23_permuted_rows_and_columns(method):
-    codes, a, d, c = draw(300, 17, seed=11, missing=0.2, guessing=0.15)
-    labels = [f"q{number}" for number in range(17)]
-    bank = pe.ItemBank.from_arrays(labels, a, d, c)
-    frame = pd.DataFrame(np.where(codes < 0, np.nan, codes), columns=labels, index=[f"r{row}" for row in range(300)])
-    rng = np.random.default_rng(3)
-    shuffled = frame.iloc[rng.permutation(300), rng.permutation(17)]
-    straight, permuted = pe.score(bank, frame, method), pe.score(bank, shuffled, method)
-    assert permuted.theta.index.tolist() == shuffled.index.tolist()
-    np.testing.assert_allclose(permuted.theta[frame.index], straight.theta, rtol=0, atol=1e-10)
-    order = rng.permutation(17)
-    reordered = pe.score(bank.select([labels[j] for j in order]), frame, method)  # the bank's own order
-    np.testing.assert_allclose(reordered.theta, straight.theta, rtol=0, atol=1e-10)
 
 
 # closed forms
@@ -420,6 +274,59 @@ def test_eap_equals_dense_grid(guessing, missing, mean, sd):
     expected = np.array([dense_posterior(row, a, d, c, mean, sd) for row in codes])
     np.testing.assert_allclose(found.theta, expected[:, 0], rtol=0, atol=DENSE)
     np.testing.assert_allclose(found.theta_se, expected[:, 1], rtol=0, atol=DENSE)
+
+
+def own_priors(n_respondents, seed):
+    """Wide, narrow and far priors, no two alike."""
+    rng = np.random.default_rng(seed)
+    sd = np.exp(rng.uniform(np.log(0.05), np.log(8.0), n_respondents))
+    mean = rng.normal(0.0, 2.0, n_respondents)
+    mean[::5] *= 10.0
+    mean[1::5] = 0.0
+    sd[1::10] = 1.0
+    return mean, sd
+
+
+@pytest.mark.parametrize(("guessing", "missing"), [(0.0, 0.0), (0.0, 0.4), (0.22, 0.0), (0.22, 0.4)])
+def test_eap_with_a_prior_per_respondent_equals_dense_grid(guessing, missing):
+    codes, a, d, c = draw(60, 25, seed=22, missing=missing, guessing=guessing, spread=2.0)
+    mean, sd = own_priors(60, seed=1)
+    found = estimate(codes, a, d, c, "eap", mean, sd)
+    dense = [dense_posterior(row, a, d, c, *prior, half=40.0) for row, *prior in zip(codes, mean, sd, strict=True)]
+    np.testing.assert_allclose(np.column_stack((found.theta, found.theta_se)), dense, rtol=0, atol=DENSE)
+
+
+@pytest.mark.parametrize(("guessing", "missing"), [(0.0, 0.0), (0.22, 0.4)])
+def test_map_with_a_prior_per_respondent_equals_root_finding(guessing, missing):
+    codes, a, d, c = draw(60, 25, seed=23, missing=missing, guessing=guessing, spread=2.0)
+    mean, sd = own_priors(60, seed=2)
+    mean = np.clip(mean, -9.0, 9.0)  # the complex exponentials of the check overflow further out
+    found = estimate(codes, a, d, c, "map", mean, sd)
+    for row, *prior, theta, error in zip(codes, mean, sd, found.theta, found.theta_se, strict=True):
+        expected = found_mode("map", row, a, d, c, *prior)
+        assert theta == pytest.approx(expected[0], abs=MODE)
+        assert error == pytest.approx(expected[1], rel=1e-5)
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_map_with_guessing_takes_the_mode_at_a_prior_beyond_the_bank(sign):
+    """One right response: known about 3, or guessed where the prior is highest, which is less far from it."""
+    a, d, c = np.array([4.0 * sign]), np.array([-10.0]), np.array([0.25])
+    row = np.ones(1, dtype=np.int8)
+    found = estimate(row[None].repeat(2, axis=0), a, d, c, "map", sign * np.array([-11.0, 0.0]), np.array([8.5, 1.0]))
+    assert sign * found.theta[0] == pytest.approx(-11.0, abs=0.01)
+    for theta, mean, sd in zip(found.theta, [-11.0, 0.0], [8.5, 1.0], strict=True):
+        assert theta == pytest.approx(found_mode("map", row, a, d, c, sign * mean, sd, span=20.0)[0], abs=MODE)
+
+
+@pytest.mark.parametrize("method", ["eap", "map"])
+@pytest.mark.parametrize("distance", [1e2, 1e4, 1e6])
+def test_a_narrow_prior_beyond_the_bank_is_the_posterior(method, distance):
+    """Where every item is certain the likelihood is flat (right) and nothing is learnt."""
+    codes = np.ones((2, 5), dtype=np.int8)
+    found = estimate(codes, *five_items(), method=method, prior_mean=np.array([distance, 2 * distance]), prior_sd=0.5)
+    np.testing.assert_allclose(found.theta, [distance, 2 * distance], rtol=1e-12)
+    np.testing.assert_allclose(found.theta_se, 0.5, rtol=1e-6)
 
 
 @pytest.mark.parametrize("slope", [8.0, 40.0, 300.0])
@@ -542,116 +449,3 @@ def test_flipping_responses_and_items_changes_nothing(method):
     np.testing.assert_allclose(
         estimate(flipped, -a, -d, method=method).theta, estimate(codes, a, d, method=method).theta, rtol=0, atol=1e-9
     )
-
-
-# rows found once
-
-
-def test_rows_that_meet_in_one_hash_stay_apart(monkeypatch):
-    rng = np.random.default_rng(1)
-    packed = rng.integers(0, 3, (400, 20)).astype(np.uint8)
-    packed[200:] = packed[:200]
-    for multiplier in (None, np.uint64(0)):  # 0: every row has the hash 0
-        if multiplier is not None:
-            monkeypatch.setattr("psychoedu.irt.packing._MIX", multiplier)
-        first, inverse = group_rows(packed)
-        assert len(first) == len(np.unique(packed, axis=0))
-        np.testing.assert_array_equal(packed[first][inverse], packed)
-
-
-@pytest.mark.parametrize("n_bytes", [1, 2, 3, 8, 9])
-@pytest.mark.parametrize("n_rows", [1, 50, 40_000])
-def test_equal_rows_are_found(n_rows, n_bytes):
-    packed = np.random.default_rng(n_rows).integers(0, 4, (n_rows, n_bytes)).astype(np.uint8)
-    first, inverse = group_rows(packed)
-    assert len(first) == len(np.unique(packed, axis=0))
-    np.testing.assert_array_equal(packed[first][inverse], packed)
-
-
-def test_million_respondents_are_fast_and_small():
-    rng = np.random.default_rng(0)
-    a, d = rng.lognormal(0.0, 0.3, 20), rng.normal(size=20)
-    codes = (rng.random((1_000_000, 20), dtype=np.float32) < expit(d).astype(np.float32)).astype(np.int8)
-    started = time.perf_counter()
-    found = estimate(codes, a, d)
-    elapsed = time.perf_counter() - started
-    assert elapsed < 10  # about 0.7 s on one core; the bound is for a loaded machine
-    assert same_bits(found.theta[-3:], estimate(codes[-3:], a, d).theta)
-
-
-def test_memory_is_bounded_by_blocks():
-    codes, a, d, _ = draw(60_000, 40, seed=2, missing=0.2)
-    estimate(codes[:10], a, d)
-    tracemalloc.start()
-    estimate(codes, a, d, method="eap")
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert peak < 60e6  # the posterior at 121 nodes for every row at once would be 58 MB twice over
-
-
-# the verb
-
-
-def test_scores_table_and_round_trip(tmp_path):
-    responses = pd.DataFrame([[1, 1, 1, 1], [1, 0, 0, 0], [np.nan] * 4], columns=list("abcd"), index=["x", "y", "z"])
-    scores = pe.score(labelled_bank(), responses, method="ml")
-    table = scores.to_frame()
-    assert table.columns.tolist() == ["theta", "theta_se", "n", "flags"]
-    assert table.index.name == "respondent"
-    assert table["n"].tolist() == [4, 4, 0]
-    assert table["flags"].tolist() == ["all_right", "", "no_data"]
-    assert np.isposinf(table.loc["x", "theta"])
-    loaded = pe.load(scores.save(tmp_path / "scores.json"))
-    pd.testing.assert_frame_equal(loaded.to_frame(), table, check_exact=True)
-    assert loaded.to_dict() == scores.to_dict()
-    assert loaded.options == {"method": "ml", "prior_mean": None, "prior_sd": None}
-    assert "ML" in scores.summary()
-    assert "infinite" in scores.summary()
-    assert "<table" in scores._repr_html_()
-
-
-def test_scores_are_read_only():
-    scores = pe.score(labelled_bank(), pd.DataFrame([[1, 1, 0, 0]], columns=list("abcd")))
-    with pytest.raises(ValueError, match="read-only"):
-        scores.estimates.theta[0] = 0.0
-    with pytest.raises(AttributeError):
-        scores.method = "map"
-
-
-def test_responses_are_not_changed():
-    responses = pd.DataFrame([[1, 1, 0, 0], [1, np.nan, 0, 0]], columns=list("abcd"))
-    before = responses.copy(deep=True)
-    pe.score(labelled_bank(), responses)
-    pd.testing.assert_frame_equal(responses, before, check_exact=True)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"prior_sd": 0.0}, "prior_sd has to be above 0"),
-        ({"prior_sd": -1.0}, "prior_sd has to be above 0"),
-        ({"prior_sd": np.nan}, "prior_sd has to be one finite number"),
-        ({"prior_mean": np.inf}, "prior_mean has to be one finite number"),
-        ({"prior_sd": [1.0, 0.0]}, "prior_sd of 1 respondent"),
-        ({"prior_mean": [0.0, 0.0, 0.0]}, "one value per respondent"),
-        ({"method": "EAP"}, "Did you mean 'eap'"),
-        ({"method": "bayes"}, "'eap', 'map', 'ml', 'wle'"),
-    ],
-)
-def test_bad_arguments_are_refused(arguments, message):
-    responses = pd.DataFrame([[1, 1, 0, 0], [1, 0, 0, 0]], columns=list("abcd"))
-    with pytest.raises(DataError, match=message):
-        pe.score(labelled_bank(), responses, **arguments)
-
-
-def test_something_else_than_a_bank_is_refused():
-    with pytest.raises(DataError, match="ItemBank\\(frame\\)"):
-        pe.score(labelled_bank().items, pd.DataFrame([[1]], columns=["a"]))
-
-
-def test_anything_with_a_bank_can_score():
-    class Holder:
-        bank = labelled_bank()
-
-    responses = pd.DataFrame([[1, 1, 0, 0]], columns=list("abcd"))
-    assert same_bits(pe.score(Holder(), responses).theta, pe.score(Holder.bank, responses).theta)

@@ -22,6 +22,7 @@ from benchmarks.designs import shared_reference
 from benchmarks.machine import describe
 from benchmarks.measure import run_module
 from benchmarks.tables import seconds, table, write_section
+from benchmarks.worker import peak_memory
 
 MODELS = ("G-DINA", "DINA", "DINO", "ACDM", "RRUM")
 GDINA_SECONDS = {
@@ -40,8 +41,8 @@ def data_of(name: str) -> tuple[Any, Any]:
         return pe.datasets.load_cse_like(), pe.datasets.load_cse_like_q()
     folder = shared_reference()
     assert folder is not None
-    responses = pd.read_csv(folder / "cdm_ecpe" / "responses.csv").select_dtypes("number")
-    q = pd.read_csv(folder / "cdm_ecpe" / "q.csv").select_dtypes("number").to_numpy()
+    responses = pd.read_csv(folder / f"cdm_{name}" / "responses.csv").select_dtypes("number")
+    q = pd.read_csv(folder / f"cdm_{name}" / "q.csv").select_dtypes("number").to_numpy()
     return responses.iloc[:, -len(q) :].to_numpy(), q
 
 
@@ -67,10 +68,59 @@ def timed(call: Callable[[], Any], repeats: int) -> tuple[float, Any]:
     return statistics.median(times), found
 
 
+def large(n_respondents: int, n_items: int, n_attributes: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return responses and a Q-matrix of one to three attributes an item, from a higher-order structure with equal effects."""
+    rng = np.random.default_rng(1)
+    q = np.zeros((n_items, n_attributes), dtype=np.int8)
+    for j in range(n_items):
+        q[j, j % n_attributes] = 1
+        if j >= 2 * n_attributes:
+            q[j, rng.choice(n_attributes, size=rng.integers(0, 3), replace=False)] = 1
+    eta = rng.standard_normal(n_respondents)[:, None] * 1.3 + np.linspace(-0.7, 0.7, n_attributes)
+    mastered = (rng.random(eta.shape) < 1.0 / (1.0 + np.exp(-eta))).astype(np.int8)
+    responses = np.empty((n_respondents, n_items), dtype=np.int8)
+    for j, row in enumerate(q):
+        responses[:, j] = rng.random(n_respondents) < 0.15 + 0.7 * mastered[:, row == 1].mean(axis=1)
+    return responses, q
+
+
+def measure_large(task: dict[str, Any]) -> dict[str, Any]:
+    """Fit one large design once, and read the mastery table."""
+    import psychoedu as pe
+
+    responses, q = large(*task["size"])
+    start = time.process_time()
+    fit = pe.diagnose(responses, q, n_starts=1, standard_errors=task["standard_errors"])
+    table_ = fit.mastery
+    cpu = time.process_time() - start
+    return {"cpu": cpu, "peak": peak_memory(), "steps": fit.data_summary["n_e_steps"], "rows": len(table_)}
+
+
+def measure_fraction() -> dict[str, Any]:
+    """Fit saturated G-DINA to the 15-item fraction data from 200 starts."""
+    import psychoedu as pe
+
+    responses, q = data_of("frac15")
+    start = time.process_time()
+    options = {"structure": "saturated", "n_starts": 200, "standard_errors": None}
+    fit = quiet(lambda: pe.diagnose(responses, q, **options))
+    starts = fit.starts
+    return {
+        "cpu": time.process_time() - start,
+        "deviance": fit.minus_2ll,
+        "reached": int(starts["reached_best"].sum()),
+        "starts": len(starts),
+    }
+
+
 def measure(task: dict[str, Any]) -> dict[str, Any]:
     """Measure one design in this process."""
     import psychoedu as pe
 
+    if task["data"] == "large":
+        return measure_large(task)
+    if task["data"] == "frac15":
+        return measure_fraction()
     repeats = task["repeats"]
     if task["data"] == "simulated":
         import mirt
@@ -141,6 +191,19 @@ def run(arguments: argparse.Namespace, command: str) -> None:
         for model, (ours, theirs, _) in found.items()
     ]
     parts.append(table(["saturated structure, one start", "psychoedu, CPU s", "PyPI mirt 1.2.0, CPU s", "ratio"], beside))
+    sizes = []
+    for size in ((100_000, 60, 6), (5_000, 60, 12)):
+        for errors in (None, "oakes"):
+            one = run_module("benchmarks.diagnose", {"data": "large", "size": size, "standard_errors": errors})
+            name = f"{size[0]:,} x {size[1]}, {size[2]} attributes, {'with' if errors else 'without'} standard errors"
+            sizes.append([name, seconds(one["cpu"]), f"{one['peak']:.0f}", f"{one['steps']}"])
+    parts.append(table(["G-DINA, higher-order, one start", "CPU s", "peak MB, whole process", "E-steps"], sizes))
+    if shared_reference() is not None:
+        one = run_module("benchmarks.diagnose", {"data": "frac15"})
+        parts.append(
+            f"Fraction data (536 x 15), saturated G-DINA, 200 starts and the nested one: deviance {one['deviance']:.4f}, "
+            f"{one['reached']} of {one['starts']} starts within 0.05 of its log-likelihood, {seconds(one['cpu'])} CPU s."
+        )
     if arguments.write:
         write_section("diagnose", "\n\n".join(parts))
     print("\n\n".join(parts))

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from psychoedu._typing import BoolArray, CodeArray, FloatArray, IntArray
-from psychoedu.cdm.models import ItemStructure, item_structure, saturated_design
+from psychoedu.cdm.models import MODELS, ItemStructure, item_structure, saturated_design
 from psychoedu.cdm.models import link as to_link
 from psychoedu.cdm.persons import Persons, class_posterior, score_persons
 from psychoedu.cdm.profiles import ProfileArray, all_profiles, profile_labels
@@ -355,7 +355,7 @@ class Diagnosis(Saved):
         return mean, given @ nodes**2 - mean**2
 
     def posterior(self, fitted_only: bool = False) -> FloatArray:
-        """Return the posterior probability of every profile, (N, L)."""
+        """Return the posterior probability of every profile, (N, L); see ``profile_classes`` for those that look alike."""
         source = self.require_source("posterior()")
         everyone = class_posterior(source.scored, self.success, self.log_prior, source.population, slice(None))[0]
         return everyone[source.fitted] if fitted_only else everyone
@@ -374,6 +374,18 @@ class Diagnosis(Saved):
         return pd.DataFrame(self.posterior(), index=self.require_source("profiles").labels, columns=self.profile_labels)
 
     @property
+    def profile_classes(self) -> pd.DataFrame:
+        """Posterior probability of each set of profiles that no item tells apart (labels joined by "|"), N x classes."""
+        from psychoedu.cdm.identifiability import check_identifiability
+
+        models = tuple(name if name in MODELS else "G-DINA" for name in self.item_models)
+        class_of = check_identifiability(self.q_matrix, models).class_of
+        member = class_of[:, None] == np.unique(class_of)
+        names = ["|".join(np.array(self.profile_labels)[own]) for own in member.T]
+        index = self.require_source("profile_classes").labels
+        return pd.DataFrame(self.posterior() @ member.astype(np.float64), index=index, columns=names)
+
+    @property
     def theta(self) -> pd.Series | None:
         """Higher-order ability by respondent."""
         values = self.persons.theta
@@ -386,9 +398,12 @@ class Diagnosis(Saved):
         return None if values is None else pd.Series(values, index=self.require_source("theta_se").labels, name="theta_se")
 
     def mastered(self, threshold: float = 0.5) -> pd.DataFrame:
-        """Return decisions: mastery strictly above the threshold."""
+        """Return decisions: mastery strictly above the threshold; NA for attributes that are withheld."""
         check_probability(threshold, "threshold")
-        return self.mastery > threshold
+        decided = self.mastery > threshold
+        for label in self.withheld:
+            decided[label] = pd.array([pd.NA] * len(decided), dtype="boolean")
+        return decided
 
     def classification(self, method: str = "eap") -> pd.DataFrame:
         """Return each respondent's profile.
@@ -402,7 +417,7 @@ class Diagnosis(Saved):
         -------
         DataFrame by respondent
             One column of 0 and 1 an attribute, ``profile``, and ``tied`` where other profiles are as likely (the first in the
-            order of profiles is given).
+            order of profiles is given). Attributes that are withheld are NA, and "?" in ``profile``.
         """
         check_choice(method, ("eap", "map", "ml"), "method")
         persons = self.persons
@@ -414,7 +429,12 @@ class Diagnosis(Saved):
         else:
             decided, tied = self.alpha[persons.ml_profile], persons.ml_tied
         frame = pd.DataFrame(decided, index=index, columns=self.attribute_labels)
-        frame["profile"] = profile_labels(decided)
+        texts = pd.Series(profile_labels(decided), index=index, dtype=object)
+        for label in self.withheld:
+            position = self.attribute_labels.get_loc(label)
+            frame[label] = pd.array([pd.NA] * len(frame), dtype="Int8")
+            texts = texts.map(lambda text, k=position: f"{text[:k]}?{text[k + 1 :]}")
+        frame["profile"] = texts
         frame["tied"] = tied
         return frame
 

@@ -28,7 +28,7 @@ FLOORS = {
           irt.starting_values irt.fit irt.linking irt.dif cdm.item_step cdm.em cdm.information
           cdm.newton cdm.starts cdm.fitting""",
     5: """irt.bank irt.bank_table irt.results irt.scores irt.serialise irt.summary cdm.hierarchy cdm.identifiability
-          cdm.fitted cdm.results cdm.serialise cdm.summary""",
+          cdm.fitted cdm.profile_table cdm.results cdm.serialise cdm.summary""",
     6: """irt irt.calibrate irt.preparation irt.score irt.simulate irt.wrapping cdm standard_setting bootstrap
           cdm.accuracy cdm.fit cdm.mastery_table cdm.q_validation cdm.selection cdm.sensitivity
           cdm.diagnose cdm.compare cdm.wrapping cdm.bootstrap_errors""",

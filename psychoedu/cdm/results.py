@@ -15,6 +15,7 @@ from psychoedu._typing import BoolArray, CodeArray, FloatArray, IntArray
 from psychoedu.cdm.models import MODELS, ItemStructure, item_structure, saturated_design
 from psychoedu.cdm.models import link as to_link
 from psychoedu.cdm.persons import Persons, class_posterior, score_persons
+from psychoedu.cdm.profile_table import profile_table
 from psychoedu.cdm.profiles import ProfileArray, all_profiles, profile_labels
 from psychoedu.cdm.q_matrix import QMatrix
 from psychoedu.cdm.structures import HigherOrder
@@ -420,23 +421,8 @@ class Diagnosis(Saved):
             order of profiles is given). Attributes that are withheld are NA, and "?" in ``profile``.
         """
         check_choice(method, ("eap", "map", "ml"), "method")
-        persons = self.persons
         index = self.require_source("classification()").labels
-        if method == "eap":
-            decided, tied = (persons.mastery > 0.5).astype(np.int8), np.abs(persons.mastery - 0.5).min(axis=1) < 1e-9
-        elif method == "map":
-            decided, tied = self.alpha[persons.map_profile], persons.map_tied
-        else:
-            decided, tied = self.alpha[persons.ml_profile], persons.ml_tied
-        frame = pd.DataFrame(decided, index=index, columns=self.attribute_labels)
-        texts = pd.Series(profile_labels(decided), index=index, dtype=object)
-        for label in self.withheld:
-            position = self.attribute_labels.get_loc(label)
-            frame[label] = pd.array([pd.NA] * len(frame), dtype="Int8")
-            texts = texts.map(lambda text, k=position: f"{text[:k]}?{text[k + 1 :]}")
-        frame["profile"] = texts
-        frame["tied"] = tied
-        return frame
+        return profile_table(self.persons, self.alpha, method, index, self.attribute_labels, self.withheld)
 
     def require_source(self, what: str) -> DiagnosisSource:
         """Return the responses behind the diagnosis, or say how to do without."""

@@ -28,12 +28,6 @@ def two_forms():
     return calibrate(responses, groups="group", reference_group="junior", fit_to=learner)
 
 
-@pytest.fixture(autouse=True)
-def close_figures():
-    yield
-    pyplot.close("all")
-
-
 @pytest.fixture
 def ax():
     return Figure(layout="constrained").add_subplot()

@@ -307,8 +307,6 @@ def test_threshold_is_strict(both):
 
 
 def test_figures_of_a_diagnosis_are_those_of_the_plots(both):
-    from matplotlib import pyplot
-
     ax = both.plot_mastery(respondents=["M03_p2", "M01_p1"])
     assert [label.get_text() for label in ax.get_yticklabels()] == ["M03_p2", "M01_p1"]
     with pytest.raises(LabelError, match="M99"):
@@ -317,12 +315,8 @@ def test_figures_of_a_diagnosis_are_those_of_the_plots(both):
     np.testing.assert_allclose(heights, both.probabilities[8])
     assert len(both.plot_structure().lines) == 4
     np.testing.assert_allclose([bar.get_height() for bar in both.plot_prevalence().patches], both.prior @ both.alpha)
-    pyplot.close("all")
 
 
 def test_plot_shows_every_probability(table):
-    from matplotlib import pyplot
-
     ax = table.plot()
     assert len([text for text in ax.texts if text.get_text() not in table.conditions]) == 96
-    pyplot.close("all")

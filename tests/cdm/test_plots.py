@@ -21,12 +21,6 @@ PROBABILITIES = [[0.2, 0.8], [0.1, 0.7], [0.2, 0.4, 0.5, 0.9], [0.3, 0.9], [0.25
 PRIOR = np.array([0.3, 0.2, 0.15, 0.35])
 
 
-@pytest.fixture(autouse=True)
-def close_figures():
-    yield
-    pyplot.close("all")
-
-
 @pytest.fixture
 def ax():
     return Figure(layout="constrained").add_subplot()

@@ -23,13 +23,16 @@ FLOORS = {
     3: """irt.blocks irt.classical irt.derivatives irt.empirical irt.information irt.likelihood irt.mode irt.models irt.packing
           irt.population irt.posterior irt.quadrature cdm.likelihood cdm.conditions cdm.memory bootstrap.resampling
           cdm.profiles cdm.limited_information cdm.moments cdm.multiplicity cdm.pair_fit cdm.pvaf cdm.stepwise cdm.wald
-          cdm.monotone cdm.models cdm.structures cdm.populations cdm.persons""",
+          cdm.monotone cdm.models cdm.structures cdm.populations cdm.persons
+          bootstrap.decision_study bootstrap.variance_components""",
     4: """irt.checks irt.covariance irt.estimation irt.fitting irt.objective irt.parameters irt.priors irt.reliability irt.scoring
           irt.starting_values irt.fit irt.linking irt.dif cdm.item_step cdm.em cdm.information
           cdm.newton cdm.starts cdm.fitting""",
     5: """irt.bank irt.bank_table irt.results irt.scores irt.serialise irt.summary cdm.hierarchy cdm.identifiability
+          bootstrap.generalizability_results
           cdm.fitted cdm.profile_table cdm.results cdm.serialise cdm.summary""",
     6: """irt irt.calibrate irt.preparation irt.score irt.simulate irt.wrapping cdm standard_setting bootstrap
+          bootstrap.generalizability bootstrap.power
           cdm.accuracy cdm.fit cdm.mastery_table cdm.q_validation cdm.selection cdm.sensitivity
           cdm.diagnose cdm.compare cdm.wrapping cdm.bootstrap_errors""",
     7: """cdm.plots cli cli_diagnose cli_values datasets demo demo_diagnosis plots report report.diagnosis report.html report.page

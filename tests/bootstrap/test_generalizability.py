@@ -33,7 +33,8 @@ TWO_PLACES = 5.1e-3
 REML = 2e-3
 MC_ERRORS = 4.0
 
-# Brennan (2001), Generalizability Theory, synthetic data set 1 (persons x items) and 3 (persons x items x occasions)
+# Brennan (2001), Generalizability Theory, synthetic data sets 1 (persons x items) and 3 (persons x items x occasions) with his
+# figures, as the test fixtures of the Python package GeneralizIT give them
 DATA_SET_1 = """101000000000 111001000000 111110000000 110110010000 111110100000 111011100000 111111100000 111101111100
                 111111111110 111111111111"""
 DATA_SET_3 = {
@@ -46,8 +47,8 @@ DATA_SET_3 = {
     (2, 3): [5, 5, 5, 7, 6, 7, 7, 6, 5, 8],
     (2, 4): [5, 7, 5, 6, 4, 8, 5, 4, 3, 6],
 }
-# Henderson (1953), Biometrics 9, table 1: herd, sire, year, number and total of butterfat records. The first record of herd 2 is
-# 404, which the table's own margins give
+# Henderson (1953), Biometrics 9, table 1, with his figures as GeneralizIT's methods tutorial gives them: herd, sire, year, number
+# and total of butterfat records. The first record of herd 2 is 404, which the table's own margins give, not 405
 HENDERSON = [
     (1, 1, 1, 3, 1414),
     (1, 1, 2, 2, 981),

@@ -19,6 +19,12 @@ from psychoedu._version import __version__
 
 if TYPE_CHECKING:
     from psychoedu import cdm, datasets, exceptions, irt
+    from psychoedu.bootstrap.anything import bootstrap
+    from psychoedu.bootstrap.bootstrapped import Bootstrapped
+    from psychoedu.bootstrap.compare import compare_models
+    from psychoedu.bootstrap.contrast import contrast
+    from psychoedu.bootstrap.design import ClusterDesign
+    from psychoedu.bootstrap.results import Contrast
     from psychoedu.cdm.diagnose import diagnose
     from psychoedu.cdm.q_matrix import QMatrix
     from psychoedu.cdm.results import Diagnosis
@@ -31,7 +37,10 @@ if TYPE_CHECKING:
     from psychoedu.responses import Reason, ResponseMatrix
 
 __all__ = [
+    "Bootstrapped",
     "Calibration",
+    "ClusterDesign",
+    "Contrast",
     "Diagnosis",
     "ItemBank",
     "Priors",
@@ -40,8 +49,11 @@ __all__ = [
     "ResponseMatrix",
     "Scores",
     "__version__",
+    "bootstrap",
     "calibrate",
     "cdm",
+    "compare_models",
+    "contrast",
     "datasets",
     "diagnose",
     "exceptions",
@@ -50,9 +62,12 @@ __all__ = [
     "score",
 ]
 
-_MODULES = frozenset({"cdm", "datasets", "exceptions", "irt"})
+_MODULES = frozenset({"bootstrap", "cdm", "datasets", "exceptions", "irt"})
 _SOURCES = {
+    "Bootstrapped": "psychoedu.bootstrap.bootstrapped",
     "Calibration": "psychoedu.irt.results",
+    "ClusterDesign": "psychoedu.bootstrap.design",
+    "Contrast": "psychoedu.bootstrap.results",
     "Diagnosis": "psychoedu.cdm.results",
     "ItemBank": "psychoedu.irt.bank",
     "Priors": "psychoedu.irt.priors",
@@ -61,11 +76,22 @@ _SOURCES = {
     "ResponseMatrix": "psychoedu.responses",
     "Scores": "psychoedu.irt.score",
     "calibrate": "psychoedu.irt.calibrate",
+    "compare_models": "psychoedu.bootstrap.compare",
+    "contrast": "psychoedu.bootstrap.contrast",
     "diagnose": "psychoedu.cdm.diagnose",
     "load": "psychoedu.persistence",
     "score": "psychoedu.irt.score",
 }
-_SAVED = ("psychoedu.irt.results", "psychoedu.irt.bank", "psychoedu.irt.score", "psychoedu.cdm.q_matrix", "psychoedu.cdm.results")
+_SAVED = (
+    "psychoedu.bootstrap.bootstrapped",
+    "psychoedu.bootstrap.comparison",
+    "psychoedu.bootstrap.results",
+    "psychoedu.cdm.q_matrix",
+    "psychoedu.cdm.results",
+    "psychoedu.irt.bank",
+    "psychoedu.irt.results",
+    "psychoedu.irt.score",
+)
 """Modules whose classes can be saved: ``load`` knows a class only once its module has been imported."""
 
 

@@ -101,3 +101,19 @@ class MemoryLimitError(PsychoeduError, MemoryError):
 
 class IdentificationWarning(PsychoeduWarning):
     """The Q-matrix leaves profiles or parameters of the model undetermined, whatever the data."""
+
+
+class ClusterDesignError(DataError):
+    """Clusters and strata from which no sampling error can be computed, such as a stratum with one cluster."""
+
+
+class MissingRewardsError(DataError):
+    """Models without a reward on units that others have, and no rule what to do about it."""
+
+
+class ResamplingError(PsychoeduError):
+    """Too many resamples failed for an interval from the others."""
+
+
+class DegenerateBootstrapWarning(PsychoeduWarning):
+    """The resamples do not spread as the interval needs: another one is shown, or its width says nothing."""

@@ -17,31 +17,35 @@ MAX_LINES = 500
 KERNEL_FLOOR, RESULTS_FLOOR, VERBS_FLOOR, TOP_FLOOR = 3, 5, 6, 7
 
 FLOORS = {
-    1: "_typing _version exceptions",
+    1: "_typing _version exceptions markup",
     2: """persistence validation responses response_codes response_data response_errors response_files response_readers
           response_repeats response_selection response_summary cdm.q_matrix cdm.coders""",
     3: """irt.blocks irt.classical irt.derivatives irt.empirical irt.information irt.likelihood irt.mode irt.models irt.packing
           irt.population irt.posterior irt.quadrature cdm.likelihood cdm.conditions cdm.memory bootstrap.resampling
+          bootstrap.corrections bootstrap.intervals
           cdm.profiles cdm.limited_information cdm.moments cdm.multiplicity cdm.pair_fit cdm.pvaf cdm.stepwise cdm.wald
           cdm.monotone cdm.models cdm.structures cdm.populations cdm.persons
           bootstrap.decision_study bootstrap.variance_components""",
     4: """irt.checks irt.covariance irt.estimation irt.fitting irt.objective irt.parameters irt.priors irt.reliability irt.scoring
           irt.starting_values irt.fit irt.linking irt.dif cdm.item_step cdm.em cdm.information
-          cdm.newton cdm.starts cdm.fitting""",
+          cdm.newton cdm.starts cdm.fitting bootstrap.streams bootstrap.design bootstrap.reading bootstrap.plan bootstrap.engine
+          bootstrap.analysis bootstrap.pairing""",
     5: """irt.bank irt.bank_table irt.results irt.scores irt.serialise irt.summary cdm.hierarchy cdm.identifiability
           bootstrap.generalizability_results
-          cdm.fitted cdm.profile_table cdm.results cdm.serialise cdm.summary""",
+          cdm.fitted cdm.profile_table cdm.results cdm.serialise cdm.summary bootstrap.described bootstrap.results
+          bootstrap.paper bootstrap.tables bootstrap.serialise bootstrap.bootstrapped bootstrap.comparison""",
     6: """irt irt.calibrate irt.preparation irt.score irt.simulate irt.wrapping cdm standard_setting bootstrap
           bootstrap.generalizability bootstrap.power
           cdm.accuracy cdm.fit cdm.mastery_table cdm.q_validation cdm.selection cdm.sensitivity
-          cdm.diagnose cdm.compare cdm.wrapping cdm.bootstrap_errors""",
-    7: """cdm.plots cli cli_diagnose cli_values datasets demo demo_diagnosis plots report report.diagnosis report.html report.page
-          runners""",
+          cdm.diagnose cdm.compare cdm.wrapping cdm.bootstrap_errors
+          bootstrap.contrast bootstrap.compare bootstrap.anything""",
+    7: """bootstrap.plots cdm.plots cli cli_contrast cli_diagnose cli_values datasets demo demo_diagnosis plots report
+          report.contrast report.diagnosis report.html report.page runners""",
 }
 FLOOR_OF = {module: floor for floor, modules in FLOORS.items() for module in modules.split()}
 
 IMPORTED_WHERE_NEEDED = frozenset(
-    "torch pyro pyro_ppl py_irt girth mirt inspect_ai openai zstandard matplotlib statsmodels pyarrow IPython".split()
+    "joblib torch pyro pyro_ppl py_irt girth mirt inspect_ai openai zstandard matplotlib statsmodels pyarrow IPython".split()
 )
 """Packages that only a function that needs them may import."""
 

@@ -1,1 +1,38 @@
-"""Stratified task-cluster bootstrap: nothing here yet; planned are contrasts and leaderboards with intervals."""
+"""Stratified task-cluster bootstrap: contrasts, comparisons of models, and the bootstrap of anything.
+
+``psychoedu.bootstrap`` is this package, and it can be called: ``psychoedu.bootstrap(statistic, design)`` is
+:func:`psychoedu.bootstrap.anything.bootstrap`.
+"""
+
+from __future__ import annotations
+
+import sys
+from types import ModuleType
+from typing import Any
+
+from psychoedu.bootstrap.anything import bootstrap
+from psychoedu.bootstrap.bootstrapped import Bootstrapped
+from psychoedu.bootstrap.compare import compare_models
+from psychoedu.bootstrap.contrast import contrast
+from psychoedu.bootstrap.design import ClusterDesign
+from psychoedu.bootstrap.results import Contrast, Interval
+
+__all__ = ["Bootstrapped", "ClusterDesign", "Contrast", "Interval", "bootstrap", "compare_models", "contrast"]
+
+
+class _CallablePackage(ModuleType):
+    """A package that answers calls, so that ``psychoedu.bootstrap`` is both the verb and the room that it lives in."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Bootstrapped:
+        """Call :func:`psychoedu.bootstrap.anything.bootstrap`."""
+        return bootstrap(*args, **kwargs)
+
+    @property
+    def __signature__(self) -> Any:
+        """The signature of the function that is called."""
+        from inspect import signature
+
+        return signature(bootstrap)
+
+
+sys.modules[__name__].__class__ = _CallablePackage

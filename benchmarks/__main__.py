@@ -7,7 +7,7 @@ import shlex
 import sys
 from collections.abc import Sequence
 
-from benchmarks import agreement, calibrate, cdm_recovery, diagnose, estep, recovery, scaling
+from benchmarks import agreement, calibrate, cdm_recovery, contrast, coverage, diagnose, estep, recovery, scaling
 
 KINDS = {
     "calibrate": calibrate,
@@ -17,6 +17,8 @@ KINDS = {
     "agreement": agreement,
     "recovery": recovery,
     "cdm-recovery": cdm_recovery,
+    "contrast": contrast,
+    "contrast-coverage": coverage,
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -9,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.designs import SEED
+from benchmarks.recovery import PAGE
+from benchmarks.tables import table, write_section
 
 N_DESIGNS, N_RESAMPLES, AT_ONCE = 10_000, 1_999, 200
 CLUSTERS = (5, 10, 20, 50)
@@ -99,3 +102,126 @@ def coverage(
         variant: (float(np.concatenate(held[variant]).mean()), float(np.median(np.concatenate(width[variant]))))
         for variant in VARIANTS
     }
+
+
+@dataclass(frozen=True)
+class PairedSetting:
+    """A kind of paired design without a difference: number of tasks, and how differences are distributed."""
+
+    n_tasks: int
+    kind: str
+
+    def draw(self, rng: np.random.Generator, n_designs: int) -> FloatArray:
+        """Draw differences of two equally good models, (tasks, designs)."""
+        shape = (self.n_tasks, n_designs)
+        if self.kind == "normal":
+            return rng.standard_normal(shape)
+        if self.kind == "0/1 rewards":  # both right or wrong on 60% of the tasks
+            return rng.choice([-1.0, 0.0, 1.0], p=[0.2, 0.6, 0.2], size=shape)
+        return rng.standard_exponential(shape) - 1.0
+
+
+PAIRED = tuple(PairedSetting(n, kind) for n in (50, 100) for kind in ("normal", "0/1 rewards", "skewed"))
+
+
+def type_one_errors(
+    setting: PairedSetting, n_designs: int = N_DESIGNS, n_resamples: int = N_RESAMPLES, seed: int = SEED
+) -> FloatArray:
+    """Return how often p is at most 0.05 for the sign-flip test and for the bootstrap test, uncorrected and rescaled."""
+    from psychoedu.bootstrap import intervals
+    from psychoedu.bootstrap import resampling as kernel
+    from psychoedu.bootstrap.corrections import n_draws
+    from psychoedu.bootstrap.pairing import sign_flip_p
+
+    rejected = np.zeros(3)
+    for batch in range(-(-n_designs // AT_ONCE)):
+        count = min(AT_ONCE, n_designs - batch * AT_ONCE)
+        rng = np.random.default_rng([seed, 2, setting.n_tasks, len(setting.kind), batch])
+        sums = setting.draw(rng, count)
+        rejected[0] += (sign_flip_p(rng, sums, n_resamples) <= 1.0 - LEVEL).sum()
+        for at, correction in enumerate((None, "rao-wu"), 1):
+            pools = [kernel.Pool(sums, np.ones_like(sums), 0, n_draws(setting.n_tasks, correction))]
+            values, _ = kernel.replicate(rng, n_resamples, pools, np.ones(1))
+            rejected[at] += (intervals.p_value(values, sums.mean(axis=0)) <= 1.0 - LEVEL).sum()
+    return rejected / n_designs
+
+
+def standard_error_ratio(n_clusters: int = 20, n_resamples: int = 100_000, seed: int = SEED) -> float:
+    """Return the bootstrap standard error over the closed form with denominator n, equal clusters in two strata."""
+    import pandas as pd
+
+    import psychoedu as pe
+
+    rng = np.random.default_rng(seed)
+    values = rng.normal(0.6, 0.2, 2 * n_clusters)
+    frame = pd.DataFrame(
+        {"task": np.arange(2 * n_clusters), "stratum": np.repeat(["a", "b"], n_clusters), "model": "m", "reward": values}
+    )
+    gap = pe.contrast(frame, "stratum", "a", n_resamples=n_resamples, rng=seed)
+    closed = np.sqrt(sum(part.var() / n_clusters for part in (values[:n_clusters], values[n_clusters:])))
+    return float(gap.standard_error / closed)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of ``python -m benchmarks contrast-coverage``."""
+    parser.add_argument("--designs", type=int, default=N_DESIGNS)
+    parser.add_argument("--resamples", type=int, default=N_RESAMPLES)
+
+
+def run(arguments: argparse.Namespace, command: str) -> None:
+    """Simulate every setting, and print or write the tables into docs/validation.md."""
+    settings = [Setting(n, equal, skewed) for n in CLUSTERS for equal in (True, False) for skewed in (False, True)]
+    found = {}
+    for setting in settings:
+        found[setting] = coverage(setting, arguments.designs, arguments.resamples)
+        print(
+            setting,
+            {f"{method} {correction or ''}".strip(): value[0] for (method, correction), value in found[setting].items()},
+            flush=True,
+        )
+    parts = [f"`{command}`, {arguments.designs:,} designs a cell, {arguments.resamples:,} resamples a design"]
+    for equal in (True, False):
+        for skewed in (False, True):
+            own = [setting for setting in settings if (setting.equal, setting.skewed) == (equal, skewed)]
+            header = [f"{own[0].words}: clusters a stratum", *(str(setting.n_clusters) for setting in own)]
+            rows = [
+                [
+                    variant_words(*variant),
+                    *(f"{found[setting][variant][0]:.3f} ({found[setting][variant][1]:.2f})" for setting in own),
+                ]
+                for variant in VARIANTS
+            ]
+            parts.append(table(header, rows))
+    parts.append(
+        table(["over the 16 settings", "least", "most", "mean distance from 0.95", "within [0.94, 0.96]"], _overall(found))
+    )
+    rows = []
+    for paired in PAIRED:
+        errors = type_one_errors(paired, arguments.designs, arguments.resamples)
+        rows.append([f"{paired.n_tasks} tasks, {paired.kind}", *(f"{error:.4f}" for error in errors)])
+        print(*rows[-1], flush=True)
+    parts.append(table(["type I error at 0.05, paired", "sign flip", "bootstrap", "bootstrap, Rao-Wu"], rows))
+    ratio = standard_error_ratio()
+    parts.append(
+        f"Bootstrap standard error over the closed form (denominator n, 20 equal clusters a stratum), B = 100,000: {ratio:.4f}."
+    )
+    text = "\n\n".join(parts)
+    if arguments.write:
+        write_section("contrast-coverage", text, PAGE)
+    print(text)
+
+
+def variant_words(method: str, correction: str | None) -> str:
+    """Return the name of a method with its correction."""
+    return f"{method}, {correction}" if correction else method
+
+
+def _overall(found: dict[Setting, dict[tuple[str, str | None], tuple[float, float]]]) -> list[list[str]]:
+    rows = []
+    for variant in VARIANTS:
+        held = np.array([own[variant][0] for own in found.values()])
+        inside = int(((held >= 0.94) & (held <= 0.96)).sum())
+        rows.append(
+            [variant_words(*variant), f"{held.min():.3f}", f"{held.max():.3f}", f"{np.abs(held - LEVEL).mean():.4f}", f"{inside}"]
+        )
+    return rows

@@ -111,8 +111,9 @@ def bootstrap(
     Notes
     -----
     A resample fails where the statistic raises an Exception or returns nan where its value on the data is a number; failures
-    are counted and named in ``.failures``. Block k of 64 resamples has the k-th child of the seed as its stream. Statistics
-    that use BLAS with several threads may differ in the last bit between machines.
+    are counted and named in ``.failures``. Block k of 64 resamples has the k-th child of the seed as its stream. Other processes
+    import the statistic, or get its code if it is local or a lambda. Statistics that use BLAS with several threads may differ in
+    the last bit between machines.
 
     Examples
     --------

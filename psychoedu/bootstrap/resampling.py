@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -42,7 +44,7 @@ class Pool:
         """Number of clusters."""
         return len(self.numerator)
 
-    @property
+    @cached_property
     def constant(self) -> bool:
         """Whether every cluster adds the same to the denominator, which then never changes."""
         return bool((self.denominator == self.denominator[0]).all())
@@ -125,42 +127,43 @@ def replicate(
     variance, with z = A - R_t B, is the sum over pools of n^2/m sum r (z - mean z)^2/(m - 1), over the squared denominator.
     Where every cluster adds the same to the denominator, it is not computed again. O(size n K).
     """
-    n_columns = pools[0].numerator.shape[1]
-    upper = np.zeros((len(coefficients), size, n_columns))
-    lower = np.zeros((len(coefficients), size, n_columns))
+    upper: list[Any] = [None] * len(coefficients)
+    lower: list[Any] = [None] * len(coefficients)
     moments: list[tuple[Pool, tuple[FloatArray, ...]]] = []
     for pool in pools:
         if pool.certain:
-            upper[pool.term] += pool.numerator.sum(axis=0)
-            lower[pool.term] += pool.denominator.sum(axis=0)
-            continue
-        counts = draw_counts(generator, size, pool.n, pool.n_draws).astype(np.float64)
-        scale = pool.n / pool.n_draws
-        sums = counts @ pool.numerator
-        sizes = pool.n_draws * pool.denominator[:1] if pool.constant else counts @ pool.denominator
-        upper[pool.term] += sums if scale == 1.0 else scale * sums
-        lower[pool.term] += sizes if scale == 1.0 else scale * sizes
-        if with_variance:
-            moments.append((pool, (sums, sizes, *_second_moments(counts, pool))))
+            sums, sizes, scale = pool.numerator.sum(axis=0, keepdims=True), pool.denominator.sum(axis=0, keepdims=True), 1.0
+        else:
+            counts = draw_counts(generator, size, pool.n, pool.n_draws).astype(np.float64)
+            scale = pool.n / pool.n_draws
+            sums = counts @ pool.numerator
+            sizes = pool.n_draws * pool.denominator[:1] if pool.constant else counts @ pool.denominator
+            if with_variance:
+                moments.append((pool, (sums, sizes, *_second_moments(counts, sums, pool))))
+        own, within = (sums, sizes) if scale == 1.0 else (scale * sums, scale * sizes)
+        upper[pool.term] = own if upper[pool.term] is None else upper[pool.term] + own
+        lower[pool.term] = within if lower[pool.term] is None else lower[pool.term] + within
+    values = np.zeros((size, pools[0].numerator.shape[1]))
     with np.errstate(invalid="ignore", divide="ignore"):
-        ratios = upper / lower
-        values = np.tensordot(coefficients, ratios, axes=1)
+        weights = [coefficient / below for coefficient, below in zip(coefficients, lower, strict=True)]
+        for above, weight in zip(upper, weights, strict=True):
+            values += above * weight
         if not with_variance:
             return values, None
-        variances = np.zeros((size, n_columns))
+        variances = np.zeros_like(values)
         for pool, sums_of in moments:
-            spread = _spread(ratios[pool.term], pool.n_draws, *sums_of)
+            spread = _spread(upper[pool.term] / lower[pool.term], pool.n_draws, *sums_of)
             factor = pool.n**2 / (pool.n_draws * (pool.n_draws - 1.0)) if pool.n_draws > 1 else np.nan
-            variances += factor * spread * (coefficients[pool.term] / lower[pool.term]) ** 2
+            variances += factor * spread * weights[pool.term] ** 2
     return values, variances
 
 
-def _second_moments(counts: FloatArray, pool: Pool) -> tuple[FloatArray, FloatArray, FloatArray]:
+def _second_moments(counts: FloatArray, sums: FloatArray, pool: Pool) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return sums of A^2, A B and B^2 over each resample."""
     a, b = pool.numerator, pool.denominator
-    squares = counts @ a**2
     if pool.constant:
-        return squares, b[:1] * (counts @ a), pool.n_draws * b[:1] ** 2
-    return squares, counts @ (a * b), counts @ b**2
+        return counts @ a**2, b[:1] * sums, pool.n_draws * b[:1] ** 2
+    return counts @ a**2, counts @ (a * b), counts @ b**2
 
 
 def _spread(

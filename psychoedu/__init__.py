@@ -24,6 +24,11 @@ if TYPE_CHECKING:
     from psychoedu.bootstrap.compare import compare_models
     from psychoedu.bootstrap.contrast import contrast
     from psychoedu.bootstrap.design import ClusterDesign
+    from psychoedu.bootstrap.leaderboard import leaderboard
+    from psychoedu.bootstrap.leaderboard_results import Leaderboard
+    from psychoedu.bootstrap.leaderboard_table import leaderboard_from_scores
+    from psychoedu.bootstrap.lowest import lowest_for
+    from psychoedu.bootstrap.lowest_results import Lowest
     from psychoedu.bootstrap.results import Contrast
     from psychoedu.cdm.diagnose import diagnose
     from psychoedu.cdm.q_matrix import QMatrix
@@ -43,6 +48,8 @@ __all__ = [
     "Contrast",
     "Diagnosis",
     "ItemBank",
+    "Leaderboard",
+    "Lowest",
     "Priors",
     "QMatrix",
     "Reason",
@@ -58,7 +65,10 @@ __all__ = [
     "diagnose",
     "exceptions",
     "irt",
+    "leaderboard",
+    "leaderboard_from_scores",
     "load",
+    "lowest_for",
     "score",
 ]
 
@@ -70,6 +80,8 @@ _SOURCES = {
     "Contrast": "psychoedu.bootstrap.results",
     "Diagnosis": "psychoedu.cdm.results",
     "ItemBank": "psychoedu.irt.bank",
+    "Leaderboard": "psychoedu.bootstrap.leaderboard_results",
+    "Lowest": "psychoedu.bootstrap.lowest_results",
     "Priors": "psychoedu.irt.priors",
     "QMatrix": "psychoedu.cdm.q_matrix",
     "Reason": "psychoedu.responses",
@@ -79,12 +91,17 @@ _SOURCES = {
     "compare_models": "psychoedu.bootstrap.compare",
     "contrast": "psychoedu.bootstrap.contrast",
     "diagnose": "psychoedu.cdm.diagnose",
+    "leaderboard": "psychoedu.bootstrap.leaderboard",
+    "leaderboard_from_scores": "psychoedu.bootstrap.leaderboard_table",
     "load": "psychoedu.persistence",
+    "lowest_for": "psychoedu.bootstrap.lowest",
     "score": "psychoedu.irt.score",
 }
 _SAVED = (
     "psychoedu.bootstrap.bootstrapped",
     "psychoedu.bootstrap.comparison",
+    "psychoedu.bootstrap.leaderboard_results",
+    "psychoedu.bootstrap.lowest_results",
     "psychoedu.bootstrap.results",
     "psychoedu.cdm.q_matrix",
     "psychoedu.cdm.results",

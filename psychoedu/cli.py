@@ -1,4 +1,4 @@
-"""Command line: calibrate and diagnose responses, score respondents with what was stored, and a demonstration."""
+"""Command line: calibrate and diagnose responses, score respondents, compare rewards, and a demonstration."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ import re
 import sys
 import warnings
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from psychoedu import cli_diagnose
+from psychoedu import cli_contrast, cli_diagnose
 from psychoedu._version import __version__
 from psychoedu.cli_values import value_named
 from psychoedu.exceptions import DataError, FileFormatError, LabelError, PsychoeduError, PsychoeduWarning
@@ -64,16 +65,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     2
     """
     options = _parser().parse_args(arguments)
+    names = {**_AS_OPTION, **getattr(options, "as_option", {})}
     with warnings.catch_warnings():
         warnings.filterwarnings("always", category=PsychoeduWarning)
-        warnings.showwarning = _show_warning  # type: ignore[assignment]
+        warnings.showwarning = partial(_show_warning, names)
         try:
             options.run(options)
             sys.stdout.flush()
         except BrokenPipeError:  # the reader, such as head, has seen enough
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         except PsychoeduError as error:
-            print(f"error: {error}{_as_options(str(error))}", file=sys.stderr)
+            print(f"error: {error}{_as_options(str(error), names)}", file=sys.stderr)
             return FAILED
         except OSError as error:
             where = f": {error.filename}" if error.filename else ""
@@ -82,14 +84,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _show_warning(message: Warning | str, *_: Any) -> None:
-    print(f"warning: {message}{_as_options(str(message))}", file=sys.stderr)
+def _show_warning(names: dict[str, str], message: Warning | str, *_: Any) -> None:
+    print(f"warning: {message}{_as_options(str(message), names)}", file=sys.stderr)
 
 
-def _as_options(message: str) -> str:
+def _as_options(message: str, names: dict[str, str]) -> str:
     """Name the options of the command line that stand for arguments of functions in a message."""
-    named = [word for word in _AS_OPTION if re.search(rf"\b{word}\b *=", message)]
-    return f"\n(on the command line: {', '.join(_AS_OPTION[word] for word in named)})" if named else ""
+    named = [word for word in names if re.search(rf"\b{word}\b *=", message)]
+    return f"\n(on the command line: {', '.join(names[word] for word in named)})" if named else ""
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -102,6 +104,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_calibrate(commands)
     _add_score(commands)
     cli_diagnose.add_diagnose(commands, _add_reading).set_defaults(run=_diagnose)
+    cli_contrast.add_contrast(commands).set_defaults(run=_contrast, as_option=cli_contrast.AS_OPTION)
     demo = commands.add_parser(
         "demo",
         help="calibrate and diagnose the data that come with the package, and write tables, figures and a page",
@@ -259,6 +262,10 @@ def _diagnose(options: argparse.Namespace) -> None:
     for name in cli_diagnose.targets(options):
         _check_target(name)
     cli_diagnose.run_diagnose(options, lambda columns: _read(options, columns), _say)
+
+
+def _contrast(options: argparse.Namespace) -> None:
+    cli_contrast.run_contrast(options, _say)
 
 
 def _demo(options: argparse.Namespace) -> None:

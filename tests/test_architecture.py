@@ -22,24 +22,27 @@ FLOORS = {
           response_repeats response_selection response_summary cdm.q_matrix cdm.coders""",
     3: """irt.blocks irt.classical irt.derivatives irt.empirical irt.information irt.likelihood irt.mode irt.models irt.packing
           irt.population irt.posterior irt.quadrature cdm.likelihood cdm.conditions cdm.memory bootstrap.resampling
-          bootstrap.corrections bootstrap.intervals
+          bootstrap.corrections bootstrap.intervals bootstrap.ranking
           cdm.profiles cdm.limited_information cdm.moments cdm.multiplicity cdm.pair_fit cdm.pvaf cdm.stepwise cdm.wald
           cdm.monotone cdm.models cdm.structures cdm.populations cdm.persons
           bootstrap.decision_study bootstrap.variance_components""",
     4: """irt.checks irt.covariance irt.estimation irt.fitting irt.objective irt.parameters irt.priors irt.reliability irt.scoring
           irt.starting_values irt.fit irt.linking irt.dif cdm.item_step cdm.em cdm.information
           cdm.newton cdm.starts cdm.fitting bootstrap.streams bootstrap.design bootstrap.reading bootstrap.plan bootstrap.engine
-          bootstrap.analysis bootstrap.pairing""",
+          bootstrap.analysis bootstrap.pairing bootstrap.group_means""",
     5: """irt.bank irt.bank_table irt.results irt.scores irt.serialise irt.summary cdm.hierarchy cdm.identifiability
           bootstrap.generalizability_results
           cdm.fitted cdm.profile_table cdm.results cdm.serialise cdm.summary bootstrap.described bootstrap.results
-          bootstrap.paper bootstrap.tables bootstrap.serialise bootstrap.bootstrapped bootstrap.comparison""",
+          bootstrap.paper bootstrap.tables bootstrap.serialise bootstrap.bootstrapped bootstrap.comparison
+          bootstrap.leaderboard_parts bootstrap.leaderboard_results bootstrap.leaderboard_saved bootstrap.leaderboard_text
+          bootstrap.lowest_results bootstrap.lowest_text""",
     6: """irt irt.calibrate irt.preparation irt.score irt.simulate irt.wrapping cdm standard_setting bootstrap
           bootstrap.generalizability bootstrap.power
           cdm.accuracy cdm.fit cdm.mastery_table cdm.q_validation cdm.selection cdm.sensitivity
           cdm.diagnose cdm.compare cdm.wrapping cdm.bootstrap_errors
-          bootstrap.contrast bootstrap.compare bootstrap.anything""",
-    7: """bootstrap.plots cdm.plots cli cli_contrast cli_diagnose cli_values datasets demo demo_diagnosis plots report
+          bootstrap.contrast bootstrap.compare bootstrap.anything
+          bootstrap.leaderboard bootstrap.leaderboard_table bootstrap.lowest""",
+    7: """bootstrap.plots bootstrap.leaderboard_plots cdm.plots cli cli_contrast cli_diagnose cli_values datasets demo demo_diagnosis plots report
           report.contrast report.diagnosis report.html report.page runners""",
 }
 FLOOR_OF = {module: floor for floor, modules in FLOORS.items() for module in modules.split()}

@@ -1,4 +1,4 @@
-"""Stratified task-cluster bootstrap: contrasts, comparisons of models, and the bootstrap of anything.
+"""Stratified task-cluster bootstrap: contrasts, comparisons of models, leaderboards, the bootstrap of anything.
 
 ``psychoedu.bootstrap`` is this package, and it can be called: ``psychoedu.bootstrap(statistic, design)`` is
 :func:`psychoedu.bootstrap.anything.bootstrap`.
@@ -15,9 +15,27 @@ from psychoedu.bootstrap.bootstrapped import Bootstrapped
 from psychoedu.bootstrap.compare import compare_models
 from psychoedu.bootstrap.contrast import contrast
 from psychoedu.bootstrap.design import ClusterDesign
+from psychoedu.bootstrap.leaderboard import leaderboard
+from psychoedu.bootstrap.leaderboard_results import Leaderboard
+from psychoedu.bootstrap.leaderboard_table import leaderboard_from_scores
+from psychoedu.bootstrap.lowest import lowest_for
+from psychoedu.bootstrap.lowest_results import Lowest
 from psychoedu.bootstrap.results import Contrast, Interval
 
-__all__ = ["Bootstrapped", "ClusterDesign", "Contrast", "Interval", "bootstrap", "compare_models", "contrast"]
+__all__ = [
+    "Bootstrapped",
+    "ClusterDesign",
+    "Contrast",
+    "Interval",
+    "Leaderboard",
+    "Lowest",
+    "bootstrap",
+    "compare_models",
+    "contrast",
+    "leaderboard",
+    "leaderboard_from_scores",
+    "lowest_for",
+]
 
 
 class _CallablePackage(ModuleType):

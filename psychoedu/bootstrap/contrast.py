@@ -150,7 +150,7 @@ def contrast(
     design = _design_of(rewards, stratum, cluster, model, reward, item, repeat, condition, missing, focal, comparison)
     if focal is None:
         known = design.strata if condition is None else design.models.get_level_values("condition").unique()
-        raise DataError(f"focal is not given. Expected one of: {listed(known)}.")
+        raise DataError(f"focal= is not given. Expected one of: {listed(known)}.")
     seed = seed_of(rng)
     if condition is not None:
         plan, columns, words = _paired(design, focal, comparison, choices)
@@ -176,7 +176,9 @@ def _design_of(
     if isinstance(rewards, ClusterDesign):
         return rewards
     if stratum is None and condition is None:
-        raise DataError("stratum is not given: which column says what stratum a task is in? To compare prompts, give condition=.")
+        raise DataError(
+            "stratum= is not given: which column says what stratum a task is in? To compare prompts, give condition=."
+        )
     if condition is not None and isinstance(rewards, pd.DataFrame) and condition in rewards.columns:
         rewards = rewards[
             rewards[condition].isna() | rewards[condition].isin(_two_conditions(rewards[condition], focal, comparison))

@@ -258,8 +258,8 @@ def test_histogram_holds_every_resample_and_figures_are_vectors_at_journal_size(
 
 
 REFUSED = {
-    "no stratum": ({"stratum": None}, DataError, "stratum is not given"),
-    "no focal": ({"focal": None}, DataError, "focal is not given. Expected one of: 'anxious'"),
+    "no stratum": ({"stratum": None}, DataError, "stratum= is not given"),
+    "no focal": ({"focal": None}, DataError, "focal= is not given. Expected one of: 'anxious'"),
     "unknown focal": ({"focal": "surface"}, LabelError, "There is no stratum 'surface' in column 'profile'"),
     "both sides": ({"comparison": ["strategic surface", "deep"]}, DataError, "'strategic surface' would be on both sides"),
     "twice": ({"comparison": ["deep", "deep"]}, DataError, "names a stratum twice"),

@@ -15,6 +15,8 @@ from psychoedu.responses import ResponseMatrix
 _DESCRIPTIONS = {
     "lsat7": ("real", "Law School Admission Test, section 7 (Bock & Lieberman, 1970)", 1000, 5),
     "cse_like": ("simulated", "two test forms with 13 common items, and 24 rows that stand for language models", 2074, 61),
+    "teacharena_stages": ("published", "scores of 17 models in three stages (TeachArena, table 6)", None, None),
+    "teacharena_strata": ("published", "mean of each learner profile and workflow family (TeachArena, table 11)", None, None),
 }
 _ATTRIBUTES = ["phonology", "cohesion", "vocabulary", "syntax"]
 
@@ -25,15 +27,17 @@ def available() -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        By name: source ("real" or "simulated"), description, n_respondents, n_items. ``load_<name>()`` reads one.
+        By name: source ("real", "simulated", or "published" for a table of figures without the data behind them), description,
+        n_respondents, n_items (blank for tables of figures). ``load_<name>()`` reads one.
 
     Examples
     --------
     >>> available()["source"].to_dict()
-    {'lsat7': 'real', 'cse_like': 'simulated'}
+    {'lsat7': 'real', 'cse_like': 'simulated', 'teacharena_stages': 'published', 'teacharena_strata': 'published'}
     """
     columns = ["source", "description", "n_respondents", "n_items"]
-    return pd.DataFrame.from_dict(_DESCRIPTIONS, orient="index", columns=columns).rename_axis("dataset")
+    frame = pd.DataFrame.from_dict(_DESCRIPTIONS, orient="index", columns=columns).rename_axis("dataset")
+    return frame.astype({"n_respondents": "Int64", "n_items": "Int64"})
 
 
 def load_lsat7() -> ResponseMatrix:
@@ -102,6 +106,52 @@ def load_cse_like_q() -> pd.DataFrame:
     {1: 48, 3: 9, 2: 4}
     """
     return _read("cse_like_q.csv").set_index("item")[_ATTRIBUTES]
+
+
+def load_teacharena_stages() -> pd.DataFrame:
+    """Read the published scores of 17 models in the three stages of TeachArena, as printed to three decimals.
+
+    Returns
+    -------
+    DataFrame by model
+        ``stage_1`` (pedagogical judgment, 117 tasks), ``stage_2`` (situated tutoring, 100), ``stage_3`` (workflows in a learning
+        management system, 137), ``overall`` (the mean of the three, as printed). Rows as in the paper, best first.
+
+    Notes
+    -----
+    The paper prints no rewards by task, so that nothing about sampling error follows from this table. Every figure is rounded: a
+    mean of printed scores may differ from the printed mean by up to 0.001, and models that tie here need not tie before rounding.
+
+    References
+    ----------
+    Chen, Z., et al. *TeachArena: Are language agents ready for realistic teaching work?*, table 6.
+
+    Examples
+    --------
+    >>> load_teacharena_stages().loc["GPT-4.1"].to_dict()
+    {'stage_1': 0.799, 'stage_2': 0.732, 'stage_3': 0.447, 'overall': 0.659}
+    """
+    return _read("teacharena_table6.csv").set_index("model")
+
+
+def load_teacharena_strata() -> pd.DataFrame:
+    """Read the published mean of each learner profile (stage 2) and workflow family (stage 3) of TeachArena over 17 models.
+
+    Returns
+    -------
+    DataFrame by kind ("profile", "family") and stratum
+        ``n_tasks`` and ``mean``, printed to three decimals.
+
+    References
+    ----------
+    Chen, Z., et al. *TeachArena: Are language agents ready for realistic teaching work?*, table 11.
+
+    Examples
+    --------
+    >>> load_teacharena_strata().groupby("kind", sort=False)["n_tasks"].sum().to_dict()
+    {'profile': 100, 'family': 137}
+    """
+    return _read("teacharena_table11.csv").set_index(["kind", "stratum"])
 
 
 @contextmanager

@@ -22,7 +22,7 @@ FLOORS = {
           response_repeats response_selection response_summary cdm.q_matrix cdm.coders""",
     3: """irt.blocks irt.classical irt.derivatives irt.empirical irt.information irt.likelihood irt.mode irt.models irt.packing
           irt.population irt.posterior irt.quadrature cdm.likelihood cdm.conditions cdm.memory bootstrap.resampling
-          bootstrap.corrections bootstrap.intervals bootstrap.ranking
+          bootstrap.corrections bootstrap.intervals bootstrap.ranking bootstrap.rank_correlation
           cdm.profiles cdm.limited_information cdm.moments cdm.multiplicity cdm.pair_fit cdm.pvaf cdm.stepwise cdm.wald
           cdm.monotone cdm.models cdm.structures cdm.populations cdm.persons
           bootstrap.decision_study bootstrap.variance_components""",
@@ -41,8 +41,10 @@ FLOORS = {
           cdm.accuracy cdm.fit cdm.mastery_table cdm.q_validation cdm.selection cdm.sensitivity
           cdm.diagnose cdm.compare cdm.wrapping cdm.bootstrap_errors
           bootstrap.contrast bootstrap.compare bootstrap.anything
+          bootstrap.item_weights irt.resampled cdm.resampled
           bootstrap.leaderboard bootstrap.leaderboard_table bootstrap.lowest""",
-    7: """bootstrap.plots bootstrap.leaderboard_plots cdm.plots cli cli_contrast cli_diagnose cli_values datasets demo demo_diagnosis plots report
+    7: """bootstrap.plots bootstrap.leaderboard_plots
+          cdm.plots cli cli_contrast cli_diagnose cli_values datasets demo demo_diagnosis plots report
           report.contrast report.diagnosis report.html report.page runners""",
 }
 FLOOR_OF = {module: floor for floor, modules in FLOORS.items() for module in modules.split()}

@@ -11,6 +11,7 @@ from psychoedu.cdm.mastery_table import MasteryTable, mastery_table
 from psychoedu.cdm.memory import estimate_memory
 from psychoedu.cdm.q_matrix import QMatrix
 from psychoedu.cdm.q_validation import validate_q
+from psychoedu.cdm.resampled import MasterySampling, mastery_sampling_error
 from psychoedu.cdm.results import Diagnosis
 from psychoedu.cdm.selection import choose_item_models, likelihood_ratio, nested_tests, relative_fit
 from psychoedu.cdm.sensitivity import CalibrationSensitivity, calibration_sensitivity
@@ -21,6 +22,7 @@ __all__ = [
     "CalibrationSensitivity",
     "Diagnosis",
     "IdentifiabilityReport",
+    "MasterySampling",
     "MasteryTable",
     "QMatrix",
     "absolute_fit",
@@ -33,6 +35,7 @@ __all__ = [
     "diagnose",
     "estimate_memory",
     "likelihood_ratio",
+    "mastery_sampling_error",
     "mastery_table",
     "nested_tests",
     "read_hierarchy",

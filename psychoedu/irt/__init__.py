@@ -5,6 +5,7 @@ from psychoedu.irt.calibrate import calibrate
 from psychoedu.irt.classical import coefficient_alpha, item_statistics
 from psychoedu.irt.priors import LogNormal, Normal, Priors
 from psychoedu.irt.reliability import empirical_reliability, marginal_reliability
+from psychoedu.irt.resampled import TaskSampling, bootstrap_calibration, task_sampling_error
 from psychoedu.irt.results import Calibration
 from psychoedu.irt.score import score
 from psychoedu.irt.scores import Scores
@@ -17,6 +18,8 @@ __all__ = [
     "Normal",
     "Priors",
     "Scores",
+    "TaskSampling",
+    "bootstrap_calibration",
     "calibrate",
     "coefficient_alpha",
     "empirical_reliability",
@@ -24,4 +27,5 @@ __all__ = [
     "marginal_reliability",
     "score",
     "simulate_responses",
+    "task_sampling_error",
 ]

@@ -14,6 +14,8 @@ from psychoedu.validation import SHOWN, counted, listed
 
 FEWEST_RESPONDENTS = 10
 FEW_RESPONDENTS = 200
+FEWEST_OF_A_COPY = 20
+"""Two different items agree on so many right and so many wrong answers by next to no chance."""
 FEW_RESPONSES = 30
 """An item with fewer responses than this is flagged."""
 
@@ -44,6 +46,31 @@ def refuse_constant(answered: FloatArray, right: FloatArray, constant: BoolArray
         "so parameters do not exist for them. Expected both 0 and 1 among the observed responses of every item.\n"
         'Drop them, or pass on_constant="drop".'
     )
+
+
+def refuse_copies(scored: CodeArray, answered: FloatArray, right: FloatArray, labels: pd.Index) -> None:
+    """Raise where items have the same response of every respondent, as copies of one item do.
+
+    Only items with at least ``FEWEST_OF_A_COPY`` right and wrong answers are looked at: below, two may be alike by chance.
+    """
+    common = np.minimum(right, answered - right) >= FEWEST_OF_A_COPY
+    seen: dict[tuple[float, float], list[int]] = {}
+    pairs = []
+    for j in np.flatnonzero(common).tolist():
+        earlier = seen.setdefault((float(answered[j]), float(right[j])), [])
+        original = next((k for k in earlier if np.array_equal(scored[:, k], scored[:, j])), None)
+        if original is None:
+            earlier.append(j)
+        else:
+            pairs.append(f"{labels[original]!r} and {labels[j]!r}")
+    if pairs:
+        more = f" and {len(pairs) - SHOWN:,} more" if len(pairs) > SHOWN else ""
+        raise IdentificationError(
+            f"{counted(len(pairs), 'pair')} of items with the same response of every respondent: "
+            f"{', '.join(pairs[:SHOWN])}{more}.\n"
+            "Expected different items: copies depend on each other perfectly, which inflates their slopes. Drop the copies.\n"
+            "To resample tasks, keep the bank fixed and rescore with psychoedu.irt.task_sampling_error."
+        )
 
 
 def refuse_small_sample(n_respondents: int, n_parameters: int, has_priors: bool, has_free_items: bool) -> str:

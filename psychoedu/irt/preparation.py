@@ -106,10 +106,13 @@ def prepare(
             stacklevel=3,
         )
         matrix = matrix.select(items=labels[keep])
-        labels, scored, answered = labels[keep], np.ascontiguousarray(scored[:, keep]), answered[keep]
+        labels, scored = labels[keep], np.ascontiguousarray(scored[:, keep])
+        answered, right = answered[keep], right[keep]
         if fixed is not None and fixed_difficulty is not None:
             fixed = (fixed[0][keep], fixed[1][keep], fixed[2][keep])
             fixed_difficulty = fixed_difficulty[keep]
+    if fixed is None:
+        checks.refuse_copies(scored, answered, right, labels)
     return CalibrationData(
         matrix,
         labels,

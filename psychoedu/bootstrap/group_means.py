@@ -101,6 +101,8 @@ def groups_of(design: ClusterDesign, labels: pd.Index, group_of: IntArray, weigh
     ClusterDesignError
         A stratum has one cluster.
     """
+    if choices.singleton == "raise":  # so that the message names the strata of all groups
+        plan_of(design, (Side(PAIRED, tuple(range(len(design.strata))), None),), replace(choices, within="stratum"))
     parts: list[Part] = []
     notes: list[str] = []
     for group in range(len(labels)):

@@ -176,7 +176,7 @@ class Leaderboard(Saved):
         above = self.probability_above.to_numpy()
         assert self.limits is not None
         columns = {
-            "standard_error": draws.std(axis=0, ddof=1),
+            "standard_error": np.where((error := draws.std(axis=0, ddof=1)) <= self.source.tie, 0.0, error),
             "robust_standard_error": np.asarray(self.robust_standard_error)[own],
             "low": self.limits[0, own],
             "high": self.limits[1, own],
@@ -240,7 +240,7 @@ class Leaderboard(Saved):
             return np.asarray(self.stored.get("stage_errors", np.full(self.scores.shape, np.nan)))
         with np.errstate(invalid="ignore"):
             found: FloatArray = self.source.scores.std(axis=0, ddof=1).T
-        return found
+        return np.where(found <= self.source.tie, 0.0, found)
 
     @property
     def stage_errors(self) -> pd.DataFrame:

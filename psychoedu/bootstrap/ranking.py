@@ -78,10 +78,10 @@ def shares_above(ranks: FloatArray) -> FloatArray:
     n = ranks.shape[1]
     found = np.full((n, n), np.nan)
     for own in range(n - 1):
-        other = ranks[:, own + 1 :]
-        above = (ranks[:, own : own + 1] < other).mean(axis=0) + 0.5 * (ranks[:, own : own + 1] == other).mean(axis=0)
-        found[own, own + 1 :] = above
-        found[own + 1 :, own] = 1.0 - above
+        mine, other = ranks[:, own : own + 1], ranks[:, own + 1 :]
+        halves = 2 * np.count_nonzero(mine < other, axis=0) + np.count_nonzero(mine == other, axis=0)
+        found[own, own + 1 :] = halves / (2 * len(ranks))
+        found[own + 1 :, own] = (2 * len(ranks) - halves) / (2 * len(ranks))
     return found
 
 

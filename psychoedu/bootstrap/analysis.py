@@ -19,7 +19,7 @@ FALLBACK = "t"
 FEWEST_DRAWS = 3
 """Fewer clusters than this in a resample leave its own spread next to meaningless."""
 FEW_CLUSTERS = 20
-"""A part with fewer clusters than this makes every report print the recommended interval beside the other one."""
+"""A stratum with fewer clusters than this makes every report print the recommended interval beside the other one."""
 
 
 @dataclass(frozen=True, eq=False)

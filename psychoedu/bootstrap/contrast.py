@@ -310,12 +310,18 @@ def _wrap(design: ClusterDesign, source: Source, method: str, level: float, word
             "resample_within": plan.within,
             "missing": design.missing,
             "paired": source.paired,
-            "fewest_clusters": int(plan.pool_sizes.min()),
+            "fewest_clusters": _fewest(design, plan),
             "names": {role: str(name) for role, name in design.names.items()},
         },
         version=__version__,
         source=source,
     )
+
+
+def _fewest(design: ClusterDesign, plan: Plan) -> int:
+    """Return the clusters of the smallest stratum, or part that is drawn from."""
+    strata = sorted({at for part in plan.parts for at in part.strata})
+    return int(min(design.stratum_sizes[strata].min(), plan.pool_sizes.min()))
 
 
 def _used_correction(plan: Plan, method: str) -> str | None:

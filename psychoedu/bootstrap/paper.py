@@ -149,8 +149,8 @@ def methods_text(contrast: Contrast) -> str:
     if contrast.few_clusters:
         own = contrast.recommended_interval
         sentences.append(
-            f"Since fewer than 20 {word}s were drawn from together somewhere, the interval with better coverage in simulations "
-            f"is given as well: {interval_text(own)} ({level}, {own.method_words})."
+            f"Since a stratum held fewer than 20 {word}s, the interval with better coverage in simulations is given as well: "
+            f"{interval_text(own)} ({level}, {own.method_words})."
         )
     sentences += [
         f"The analytic cluster-robust standard error is {fixed(contrast.robust_standard_error, 4)}.",

@@ -43,7 +43,7 @@ def forest(contrast: Contrast, ax: Axes | None = None) -> Axes:
     Notes
     -----
     Models are in order of their difference, the largest on top; squares with thick lines: the interval that was asked for; thin
-    grey lines beside them: the recommended one, where some part has fewer than 20 clusters.
+    grey lines beside them: the recommended one, where a stratum has fewer than 20 clusters.
     """
     rows: list[tuple[str, float, float, float, float, float]] = []
     few = contrast.few_clusters
@@ -71,8 +71,9 @@ def forest(contrast: Contrast, ax: Axes | None = None) -> Axes:
     ax.tick_params(axis="y", length=0)
     ax.set_xlabel(_difference(contrast))
     level = level_text(contrast.confidence_level)
-    beside = f"; thin: recommended ({own.method_words})" if own is not None else ""
-    ax.set_title(f"{level} {contrast.interval.method_words} intervals{beside}", fontsize=8, loc="left", color=GREY)
+    beside = f"\nthin: recommended, {own.method_words}" if own is not None else ""
+    title = f"{level} {contrast.interval.method_words} intervals{beside}"
+    ax.set_title(title, fontsize=7, loc="right", color=GREY)
     return ax
 
 
@@ -106,6 +107,7 @@ def resamples(contrast: Contrast, ax: Axes | None = None) -> Axes:
     ax.set_xlabel(_difference(contrast))
     ax.set_ylabel("Density of resamples")
     ax.set_yticks([])
+    ax.locator_params(axis="x", nbins=6)
     ax.legend(
         frameon=False, fontsize=7, ncols=3, handlelength=1.4, borderaxespad=0.1, loc="lower left", bbox_to_anchor=(0.0, 1.0)
     )

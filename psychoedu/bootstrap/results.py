@@ -171,7 +171,7 @@ class Contrast(Saved):
 
     @property
     def few_clusters(self) -> bool:
-        """Whether some part that is resampled has fewer than 20 clusters, so that reports print both intervals."""
+        """Whether a stratum has fewer than 20 clusters, so that reports print both intervals."""
         return int(self.options["fewest_clusters"]) < FEW_CLUSTERS
 
     @cached_property

@@ -18,8 +18,8 @@ TERMS = (
     ("interval", "Where the difference may lie, for tasks drawn anew from where these came from. Models are taken as they are."),
     (
         "recommended interval",
-        "Shown where a side has fewer than 20 clusters: percentile intervals are too short there. Studentised, with Rao and Wu's "
-        "rescaling, came closest to its level in simulations.",
+        "Shown where a stratum has fewer than 20 clusters: percentile intervals are too short there. Studentised, with Rao and "
+        "Wu's rescaling, came closest to its level in simulations.",
     ),
     ("standard error", "Bootstrap: the spread of the resamples. Cluster-robust: analytic, from the spread between tasks."),
     ("p", "How often resamples lie as far from the estimate as that lies from 0. Holm: adjusted for the number of models."),

@@ -84,12 +84,13 @@ def test_strata_keep_their_sizes_and_rao_wu_its_weights() -> None:
 
 
 def test_bca_is_scipy_s_on_the_same_resamples() -> None:
-    found = pe.bootstrap(weighted_mean, 7, n_resamples=500, method="bca", rng=5)
-    before = stats.bootstrap((VALUES,), np.mean, n_resamples=2, method="percentile", rng=1)
+    values = np.array([0.2137, 0.5291, 0.4073, 0.9431, 0.7719, 0.3361, 0.6113])  # no resamples meet by chance
+    found = pe.bootstrap(lambda weights: float(np.average(values, weights=weights)), 7, n_resamples=500, method="bca", rng=5)
+    before = stats.bootstrap((values,), np.mean, n_resamples=2, method="percentile", rng=1)
     before.bootstrap_distribution = found.resamples[:, 0]
-    expected = stats.bootstrap((VALUES,), np.mean, n_resamples=0, bootstrap_result=before, method="BCa").confidence_interval
+    expected = stats.bootstrap((values,), np.mean, n_resamples=0, bootstrap_result=before, method="BCa").confidence_interval
     assert tuple(found.interval.loc["statistic", ["low", "high"]]) == pytest.approx(tuple(expected), rel=1e-9)
-    by_place = pe.bootstrap(mean_of, 7, takes="indices", n_resamples=500, method="bca", rng=5)
+    by_place = pe.bootstrap(lambda places: float(values[places].mean()), 7, takes="indices", n_resamples=500, method="bca", rng=5)
     np.testing.assert_allclose(by_place.limits, found.limits, rtol=1e-9)
 
 

@@ -60,14 +60,13 @@ def test_b2_small_strata_correction_restores_the_unbiased_error() -> None:
     frame = long({"A": [0.2, 0.6], "B": [0.5, 0.9]})
     design = ClusterDesign.from_long(frame, stratum="stratum")
     size, errors = 40_000, {}
+
+    def means_of_both(weights: np.ndarray) -> np.ndarray:
+        first, second = weights[:, :2], weights[:, 2:]
+        return 0.5 * (first @ [0.2, 0.6] / first.sum(axis=1) + second @ [0.5, 0.9] / second.sum(axis=1))
+
     for correction in (None, "rao-wu", "canty-davison"):
-        found = pe.bootstrap(
-            lambda weights: 0.5 * np.average([0.2, 0.6], weights=weights[:2]) + 0.5 * np.average([0.5, 0.9], weights=weights[2:]),
-            design,
-            n_resamples=size,
-            correction=correction,
-            rng=1,
-        )
+        found = pe.bootstrap(means_of_both, design, vectorized=True, n_resamples=size, correction=correction, rng=1)
         errors[correction] = float(found.standard_error.iloc[0])
     assert errors[None] == pytest.approx(0.1, rel=monte_carlo(size))
     assert errors["rao-wu"] == pytest.approx(np.sqrt(0.02), rel=monte_carlo(size))

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from psychoedu._typing import FloatArray
+from psychoedu._typing import AnyArray, CodeArray, FloatArray
 from psychoedu.bootstrap.intervals import percentile_limits
 from psychoedu.bootstrap.ranking import mid_ranks
 
+_BLOCK = 1024
 LEAST_RELIABILITY = 0.05
 """Reliabilities (of two sides, multiplied) below this would blow any correlation up to 1."""
 
@@ -28,7 +29,7 @@ def spearman(first: FloatArray, second: FloatArray) -> FloatArray:
 
 
 def kendall(first: FloatArray, second: FloatArray) -> FloatArray:
-    """Return Kendall's tau-b of ranks, (...,); nan where all models tie on a side.
+    """Return Kendall's tau-b of mid-ranks, (...,); nan where all models tie on a side.
 
     References
     ----------
@@ -39,16 +40,28 @@ def kendall(first: FloatArray, second: FloatArray) -> FloatArray:
     >>> kendall(np.array([1.0, 2.0, 3.0]), np.array([1.0, 3.0, 2.0])).round(4).item()
     0.3333
     """
-    agree, x_pairs, y_pairs = (np.zeros(first.shape[:-1]) for _ in range(3))
-    for own in range(first.shape[-1] - 1):
-        x = np.sign(first[..., own : own + 1] - first[..., own + 1 :])
-        y = np.sign(second[..., own : own + 1] - second[..., own + 1 :])
-        agree += (x * y).sum(axis=-1)
-        x_pairs += np.abs(x).sum(axis=-1)
-        y_pairs += np.abs(y).sum(axis=-1)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        found: FloatArray = agree / np.sqrt(x_pairs * y_pairs)
-    return found
+    n = first.shape[-1]
+    # whole numbers of two bytes, in blocks that stay in the cache: a third of the time of floats
+    x_all, y_all = ((2.0 * ranks).astype(np.int16).reshape(-1, n) for ranks in (first, second))
+    found = np.empty(len(x_all))
+    for start in range(0, len(x_all), _BLOCK):
+        x, y = x_all[start : start + _BLOCK], y_all[start : start + _BLOCK]
+        agree, x_pairs, y_pairs = (np.zeros(len(x), dtype=np.int64) for _ in range(3))
+        for own in range(n - 1):
+            x_sign = _signs(x[:, own : own + 1], x[:, own + 1 :])
+            y_sign = _signs(y[:, own : own + 1], y[:, own + 1 :])
+            agree += (x_sign * y_sign).sum(axis=1, dtype=np.int32)
+            x_pairs += np.count_nonzero(x_sign, axis=1)
+            y_pairs += np.count_nonzero(y_sign, axis=1)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            found[start : start + _BLOCK] = agree / np.sqrt(x_pairs * y_pairs)
+    return found.reshape(first.shape[:-1])
+
+
+def _signs(own: AnyArray, other: AnyArray) -> CodeArray:
+    """Return 1, 0 or -1 for a rank above, equal to or below another, one byte each."""
+    signs: CodeArray = (own > other).view(np.int8) - (own < other).view(np.int8)
+    return signs
 
 
 def reliability(scores: FloatArray, error_variance: float, n_errors: float = 1.0) -> FloatArray:

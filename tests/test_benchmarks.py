@@ -110,7 +110,7 @@ def test_table_lands_between_its_markers(tmp_path: Path) -> None:
         tables.write_section("c", "text", page)
 
 
-@pytest.mark.parametrize("section", ["calibrate", "estep", "scaling"])
+@pytest.mark.parametrize("section", ["calibrate", "estep", "scaling", "contrast"])
 def test_page_has_a_place_for_every_table(section: str) -> None:
     text = tables.PAGE.read_text(encoding="utf-8")
     assert text.count(f"<!-- {section}:begin -->") == text.count(f"<!-- {section}:end -->") == 1

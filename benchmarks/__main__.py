@@ -7,7 +7,7 @@ import shlex
 import sys
 from collections.abc import Sequence
 
-from benchmarks import agreement, calibrate, cdm_recovery, diagnose, estep, recovery, scaling
+from benchmarks import agreement, bookmark, calibrate, cdm_recovery, diagnose, estep, joint, levels, recovery, scaling
 
 KINDS = {
     "calibrate": calibrate,
@@ -17,6 +17,9 @@ KINDS = {
     "agreement": agreement,
     "recovery": recovery,
     "cdm-recovery": cdm_recovery,
+    "bookmark": bookmark,
+    "levels": levels,
+    "joint": joint,
 }
 
 

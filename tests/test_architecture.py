@@ -19,20 +19,32 @@ KERNEL_FLOOR, RESULTS_FLOOR, VERBS_FLOOR, TOP_FLOOR = 3, 5, 6, 7
 FLOORS = {
     1: "_typing _version exceptions",
     2: """persistence validation responses response_codes response_data response_errors response_files response_readers
-          response_repeats response_selection response_summary cdm.q_matrix cdm.coders""",
+          response_repeats response_selection response_summary table_text model_conditions cdm.q_matrix cdm.coders""",
     3: """irt.blocks irt.classical irt.derivatives irt.empirical irt.information irt.likelihood irt.mode irt.models irt.packing
           irt.population irt.posterior irt.quadrature cdm.likelihood cdm.conditions cdm.memory bootstrap.resampling
           cdm.profiles cdm.limited_information cdm.moments cdm.multiplicity cdm.pair_fit cdm.pvaf cdm.stepwise cdm.wald
-          cdm.monotone cdm.models cdm.structures cdm.populations cdm.persons""",
+          cdm.monotone cdm.models cdm.structures cdm.populations cdm.persons
+          standard_setting.agreement standard_setting.decisions standard_setting.joint_draws standard_setting.locations
+          standard_setting.weighted_scores standard_setting.curve_inverse""",
     4: """irt.checks irt.covariance irt.estimation irt.fitting irt.objective irt.parameters irt.priors irt.reliability irt.scoring
-          irt.starting_values irt.fit irt.linking irt.dif cdm.item_step cdm.em cdm.information
+          irt.starting_values irt.fit irt.linking irt.dif standard_setting.logistic_cuts cdm.item_step cdm.em cdm.information
           cdm.newton cdm.starts cdm.fitting""",
     5: """irt.bank irt.bank_table irt.results irt.scores irt.serialise irt.summary cdm.hierarchy cdm.identifiability
-          cdm.fitted cdm.profile_table cdm.results cdm.serialise cdm.summary""",
+          cdm.fitted cdm.profile_table cdm.results cdm.serialise cdm.summary
+          irt.linking_constants standard_setting.scales standard_setting.booklet standard_setting.placements
+          standard_setting.panel standard_setting.cut_scores standard_setting.raw_scores standard_setting.cut_summary
+          standard_setting.serialise standard_setting.levels standard_setting.uncertainty
+          standard_setting.level_summary standard_setting.reading_bias standard_setting.judged_levels standard_setting.error_parts
+          standard_setting.angoff_table standard_setting.angoff_cuts standard_setting.angoff_theta""",
     6: """irt irt.calibrate irt.preparation irt.score irt.simulate irt.wrapping cdm standard_setting bootstrap
           cdm.accuracy cdm.fit cdm.mastery_table cdm.q_validation cdm.selection cdm.sensitivity
-          cdm.diagnose cdm.compare cdm.wrapping cdm.bootstrap_errors""",
+          cdm.diagnose cdm.compare cdm.wrapping cdm.bootstrap_errors
+          standard_setting.accuracy standard_setting.angoff standard_setting.annotations standard_setting.bookmark
+          standard_setting.classify standard_setting.examinees standard_setting.impact standard_setting.level_table
+          standard_setting.facilitator standard_setting.jackknife standard_setting.joint""",
     7: """cdm.plots cli cli_diagnose cli_values datasets demo demo_diagnosis plots report report.diagnosis report.html report.page
+          report.panel_form report.panel_common report.facilitator_page report.levels standard_setting.plots
+          standard_setting.plot_labels cli_levels demo_levels
           runners""",
 }
 FLOOR_OF = {module: floor for floor, modules in FLOORS.items() for module in modules.split()}

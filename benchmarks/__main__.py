@@ -7,7 +7,20 @@ import shlex
 import sys
 from collections.abc import Sequence
 
-from benchmarks import agreement, calibrate, cdm_recovery, contrast, coverage, diagnose, estep, recovery, scaling
+from benchmarks import (
+    agreement,
+    bookmark,
+    calibrate,
+    cdm_recovery,
+    contrast,
+    coverage,
+    diagnose,
+    estep,
+    joint,
+    levels,
+    recovery,
+    scaling,
+)
 
 KINDS = {
     "calibrate": calibrate,
@@ -19,6 +32,9 @@ KINDS = {
     "cdm-recovery": cdm_recovery,
     "contrast": contrast,
     "contrast-coverage": coverage,
+    "bookmark": bookmark,
+    "levels": levels,
+    "joint": joint,
 }
 
 

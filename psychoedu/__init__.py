@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from psychoedu._version import __version__
 
 if TYPE_CHECKING:
-    from psychoedu import cdm, datasets, exceptions, irt
+    from psychoedu import cdm, datasets, exceptions, irt, standard_setting
     from psychoedu.bootstrap.anything import bootstrap
     from psychoedu.bootstrap.bootstrapped import Bootstrapped
     from psychoedu.bootstrap.compare import compare_models
@@ -40,25 +40,41 @@ if TYPE_CHECKING:
     from psychoedu.irt.score import Scores, score
     from psychoedu.persistence import load
     from psychoedu.responses import Reason, ResponseMatrix
+    from psychoedu.standard_setting.booklet import OrderedItemBooklet, booklet
+    from psychoedu.standard_setting.bookmark import bookmark
+    from psychoedu.standard_setting.classify import classify
+    from psychoedu.standard_setting.cut_scores import CutScores
+    from psychoedu.standard_setting.level_table import level_table
+    from psychoedu.standard_setting.levels import Levels
+    from psychoedu.standard_setting.scales import CEFR, CSE, Scale
 
 __all__ = [
+    "CEFR",
+    "CSE",
     "Bootstrapped",
     "Calibration",
     "ClusterDesign",
     "Contrast",
+    "CutScores",
     "Diagnosis",
     "ItemBank",
     "Leaderboard",
+    "Levels",
     "Lowest",
+    "OrderedItemBooklet",
     "Priors",
     "QMatrix",
     "Reason",
     "ResponseMatrix",
+    "Scale",
     "Scores",
     "__version__",
+    "booklet",
+    "bookmark",
     "bootstrap",
     "calibrate",
     "cdm",
+    "classify",
     "compare_models",
     "contrast",
     "datasets",
@@ -67,32 +83,44 @@ __all__ = [
     "irt",
     "leaderboard",
     "leaderboard_from_scores",
+    "level_table",
     "load",
     "lowest_for",
     "score",
+    "standard_setting",
 ]
 
-_MODULES = frozenset({"bootstrap", "cdm", "datasets", "exceptions", "irt"})
+_MODULES = frozenset({"bootstrap", "cdm", "datasets", "exceptions", "irt", "standard_setting"})
 _SOURCES = {
     "Bootstrapped": "psychoedu.bootstrap.bootstrapped",
+    "CEFR": "psychoedu.standard_setting.scales",
+    "CSE": "psychoedu.standard_setting.scales",
     "Calibration": "psychoedu.irt.results",
     "ClusterDesign": "psychoedu.bootstrap.design",
     "Contrast": "psychoedu.bootstrap.results",
+    "CutScores": "psychoedu.standard_setting.cut_scores",
     "Diagnosis": "psychoedu.cdm.results",
     "ItemBank": "psychoedu.irt.bank",
     "Leaderboard": "psychoedu.bootstrap.leaderboard_results",
+    "Levels": "psychoedu.standard_setting.levels",
     "Lowest": "psychoedu.bootstrap.lowest_results",
+    "OrderedItemBooklet": "psychoedu.standard_setting.booklet",
     "Priors": "psychoedu.irt.priors",
     "QMatrix": "psychoedu.cdm.q_matrix",
     "Reason": "psychoedu.responses",
     "ResponseMatrix": "psychoedu.responses",
+    "Scale": "psychoedu.standard_setting.scales",
     "Scores": "psychoedu.irt.score",
+    "booklet": "psychoedu.standard_setting.booklet",
+    "bookmark": "psychoedu.standard_setting.bookmark",
     "calibrate": "psychoedu.irt.calibrate",
+    "classify": "psychoedu.standard_setting.classify",
     "compare_models": "psychoedu.bootstrap.compare",
     "contrast": "psychoedu.bootstrap.contrast",
     "diagnose": "psychoedu.cdm.diagnose",
     "leaderboard": "psychoedu.bootstrap.leaderboard",
     "leaderboard_from_scores": "psychoedu.bootstrap.leaderboard_table",
+    "level_table": "psychoedu.standard_setting.level_table",
     "load": "psychoedu.persistence",
     "lowest_for": "psychoedu.bootstrap.lowest",
     "score": "psychoedu.irt.score",
@@ -100,6 +128,7 @@ _SOURCES = {
 _SAVED = (
     "psychoedu.bootstrap.bootstrapped",
     "psychoedu.bootstrap.comparison",
+    "psychoedu.bootstrap.generalizability_results",
     "psychoedu.bootstrap.leaderboard_results",
     "psychoedu.bootstrap.lowest_results",
     "psychoedu.bootstrap.results",
@@ -108,6 +137,8 @@ _SAVED = (
     "psychoedu.irt.bank",
     "psychoedu.irt.results",
     "psychoedu.irt.score",
+    "psychoedu.standard_setting.angoff",
+    "psychoedu.standard_setting.levels",
 )
 """Modules whose classes can be saved: ``load`` knows a class only once its module has been imported."""
 

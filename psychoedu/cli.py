@@ -1,4 +1,4 @@
-"""Command line: calibrate and diagnose responses, score respondents, compare rewards, and a demonstration."""
+"""Command line: calibrate, diagnose, score, set levels and classify from stored files, contrast rewards, and a demonstration."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from psychoedu import cli_contrast, cli_diagnose
+from psychoedu import cli_contrast, cli_diagnose, cli_levels
 from psychoedu._version import __version__
 from psychoedu.cli_values import value_named
 from psychoedu.exceptions import DataError, FileFormatError, LabelError, PsychoeduError, PsychoeduWarning
@@ -44,6 +44,7 @@ _AS_OPTION = {
     "assume_equal_populations": "--assume-equal-populations",
     "sep": "--sep",
     **cli_diagnose.AS_OPTION,
+    **cli_levels.AS_OPTION,
 }
 
 
@@ -105,9 +106,12 @@ def _parser() -> argparse.ArgumentParser:
     _add_score(commands)
     cli_diagnose.add_diagnose(commands, _add_reading).set_defaults(run=_diagnose)
     cli_contrast.add_contrast(commands).set_defaults(run=_contrast, as_option=cli_contrast.AS_OPTION)
+    cli_levels.add_booklet(commands, _add_reading).set_defaults(run=_booklet)
+    cli_levels.add_bookmark(commands).set_defaults(run=_bookmark)
+    cli_levels.add_classify(commands, _add_reading).set_defaults(run=_classify)
     demo = commands.add_parser(
         "demo",
-        help="calibrate and diagnose the data that come with the package, and write tables, figures and a page",
+        help="calibrate, set levels on and diagnose the data that come with the package; write tables, figures and a page",
         description="Calibrate LSAT-7 (real) and a design of two test forms (simulated), and diagnose it; needs no network.",
     )
     demo.add_argument("--out", default="psychoedu-demo", metavar="DIR", help="folder to write to (default: %(default)s)")
@@ -266,6 +270,30 @@ def _diagnose(options: argparse.Namespace) -> None:
 
 def _contrast(options: argparse.Namespace) -> None:
     cli_contrast.run_contrast(options, _say)
+
+
+def _booklet(options: argparse.Namespace) -> None:
+    _check_targets(options)
+    cli_levels.run_booklet(options, lambda columns: _read(options, columns), _say)
+
+
+def _bookmark(options: argparse.Namespace) -> None:
+    _check_targets(options)
+    cli_levels.run_bookmark(options, _say)
+
+
+def _classify(options: argparse.Namespace) -> None:
+    from psychoedu.irt import bank, results  # noqa: F401  what can be loaded
+    from psychoedu.persistence import load
+
+    _check_targets(options)
+    stored = load(options.bank)
+    cli_levels.run_classify(options, lambda columns: _with_labels_of(stored, _read(options, columns)), _say)
+
+
+def _check_targets(options: argparse.Namespace) -> None:
+    for name in cli_levels.targets(options):
+        _check_target(name)
 
 
 def _demo(options: argparse.Namespace) -> None:

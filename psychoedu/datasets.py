@@ -154,6 +154,47 @@ def load_teacharena_strata() -> pd.DataFrame:
     return _read("teacharena_table11.csv").set_index(["kind", "stratum"])
 
 
+def load_cse_like_panel() -> pd.DataFrame:
+    """Read a bookmark panel in the booklet of the simulated design: two panellists, two rounds, four levels.
+
+    Returns
+    -------
+    DataFrame
+        ``panellist``, ``round``, ``level`` (CSE-3 to CSE-6), ``page``: the last page mastered, in the booklet at RP 0.67 of the
+        items as calibrated on the learners in two groups.
+
+    Notes
+    -----
+    Simulated: no panel met, and the pages say nothing about China's Standards of English.
+
+    Examples
+    --------
+    >>> load_cse_like_panel().query("round == 2 and level == 'CSE-4'")["page"].tolist()
+    [18, 19]
+    """
+    return _read("cse_like_panel.csv")
+
+
+def load_cse_like_levels() -> pd.Series:
+    """Read the level that each item of the simulated design is annotated with.
+
+    Returns
+    -------
+    Series of str, by item
+        "CSE-2" to "CSE-7".
+
+    Notes
+    -----
+    Simulated: drawn around the items' difficulties.
+
+    Examples
+    --------
+    >>> load_cse_like_levels().value_counts().sort_index().to_dict()
+    {'CSE-2': 5, 'CSE-3': 10, 'CSE-4': 16, 'CSE-5': 15, 'CSE-6': 9, 'CSE-7': 6}
+    """
+    return _read("cse_like_levels.csv").set_index("item")["cse_level"]
+
+
 @contextmanager
 def _located(name: str) -> Iterator[Path]:
     """Give the path of a data file: in the installed package, or beside it in a checkout."""

@@ -68,7 +68,7 @@ def run_diagnosis(folder: Path, say: Callable[[str], None]) -> DemoDiagnosis:
     responses, q_matrix = load_cse_like(), load_cse_like_q()
     learner = (responses.respondents["group"] != "model").to_numpy()
     learners, models = responses.select(respondents=learner), responses.select(respondents=~learner)
-    say("\n" + fill(f"3. {HEADING.replace(' (simulated data)', '')}. {NOTE}", width=96) + "\n")
+    say("\n" + fill(f"4. {HEADING.replace(' (simulated data)', '')}. {NOTE}", width=96) + "\n")
     comparison = compare(learners, q_matrix)
     say(comparison_text(comparison) + "\n")
     sensitivity = calibration_sensitivity(learners, models, q_matrix)

@@ -19,33 +19,39 @@ KERNEL_FLOOR, RESULTS_FLOOR, VERBS_FLOOR, TOP_FLOOR = 3, 5, 6, 7
 FLOORS = {
     1: "_typing _version exceptions markup",
     2: """persistence validation responses response_codes response_data response_errors response_files response_readers
-          response_repeats response_selection response_summary cdm.q_matrix cdm.coders""",
-    3: """irt.blocks irt.classical irt.derivatives irt.empirical irt.information irt.likelihood irt.mode irt.models irt.packing
-          irt.population irt.posterior irt.quadrature cdm.likelihood cdm.conditions cdm.memory bootstrap.resampling
-          bootstrap.corrections bootstrap.intervals bootstrap.ranking bootstrap.rank_correlation
-          cdm.profiles cdm.limited_information cdm.moments cdm.multiplicity cdm.pair_fit cdm.pvaf cdm.stepwise cdm.wald
-          cdm.monotone cdm.models cdm.structures cdm.populations cdm.persons
-          bootstrap.decision_study bootstrap.variance_components""",
-    4: """irt.checks irt.covariance irt.estimation irt.fitting irt.objective irt.parameters irt.priors irt.reliability irt.scoring
-          irt.starting_values irt.fit irt.linking irt.dif cdm.item_step cdm.em cdm.information
-          cdm.newton cdm.starts cdm.fitting bootstrap.streams bootstrap.design bootstrap.reading bootstrap.plan bootstrap.engine
-          bootstrap.analysis bootstrap.pairing bootstrap.group_means""",
-    5: """irt.bank irt.bank_table irt.results irt.scores irt.serialise irt.summary cdm.hierarchy cdm.identifiability
-          bootstrap.generalizability_results
-          cdm.fitted cdm.profile_table cdm.results cdm.serialise cdm.summary bootstrap.described bootstrap.results
-          bootstrap.paper bootstrap.tables bootstrap.serialise bootstrap.bootstrapped bootstrap.comparison
-          bootstrap.leaderboard_parts bootstrap.leaderboard_results bootstrap.leaderboard_saved bootstrap.leaderboard_text
-          bootstrap.lowest_results bootstrap.lowest_text""",
-    6: """irt irt.calibrate irt.preparation irt.score irt.simulate irt.wrapping cdm standard_setting bootstrap
-          bootstrap.generalizability bootstrap.power
-          cdm.accuracy cdm.fit cdm.mastery_table cdm.q_validation cdm.selection cdm.sensitivity
-          cdm.diagnose cdm.compare cdm.wrapping cdm.bootstrap_errors
-          bootstrap.contrast bootstrap.compare bootstrap.anything
-          bootstrap.item_weights irt.resampled cdm.resampled
-          bootstrap.leaderboard bootstrap.leaderboard_table bootstrap.lowest""",
-    7: """bootstrap.plots bootstrap.leaderboard_plots
-          cdm.plots cli cli_contrast cli_diagnose cli_values datasets demo demo_diagnosis plots report
-          report.contrast report.diagnosis report.html report.page runners""",
+          response_repeats response_selection response_summary model_conditions cdm.q_matrix cdm.coders""",
+    3: """bootstrap.resampling bootstrap.corrections bootstrap.intervals bootstrap.ranking bootstrap.rank_correlation
+          bootstrap.decision_study bootstrap.variance_components cdm.likelihood cdm.conditions cdm.memory cdm.profiles
+          cdm.limited_information cdm.moments cdm.multiplicity cdm.pair_fit cdm.pvaf cdm.stepwise cdm.wald cdm.monotone
+          cdm.models cdm.structures cdm.populations cdm.persons irt.blocks irt.classical irt.derivatives irt.empirical
+          irt.information irt.likelihood irt.mode irt.models irt.packing irt.population irt.posterior irt.quadrature
+          standard_setting.agreement standard_setting.decisions standard_setting.joint_draws standard_setting.locations
+          standard_setting.weighted_scores standard_setting.curve_inverse""",
+    4: """bootstrap.streams bootstrap.design bootstrap.reading bootstrap.plan bootstrap.engine bootstrap.analysis
+          bootstrap.pairing bootstrap.group_means cdm.item_step cdm.em cdm.information cdm.newton cdm.starts cdm.fitting
+          irt.checks irt.covariance irt.estimation irt.fitting irt.objective irt.parameters irt.priors irt.reliability
+          irt.scoring irt.starting_values irt.fit irt.linking irt.dif standard_setting.logistic_cuts""",
+    5: """bootstrap.generalizability_results bootstrap.described bootstrap.results bootstrap.paper bootstrap.tables
+          bootstrap.serialise bootstrap.bootstrapped bootstrap.comparison bootstrap.leaderboard_parts
+          bootstrap.leaderboard_results bootstrap.leaderboard_saved bootstrap.leaderboard_text bootstrap.lowest_results
+          bootstrap.lowest_text cdm.hierarchy cdm.identifiability cdm.fitted cdm.profile_table cdm.results cdm.serialise
+          cdm.summary irt.bank irt.bank_table irt.results irt.scores irt.serialise irt.summary irt.linking_constants
+          standard_setting.scales standard_setting.booklet standard_setting.placements standard_setting.panel
+          standard_setting.cut_scores standard_setting.raw_scores standard_setting.cut_summary standard_setting.serialise
+          standard_setting.levels standard_setting.uncertainty standard_setting.level_summary standard_setting.reading_bias
+          standard_setting.judged_levels standard_setting.error_parts standard_setting.angoff_table
+          standard_setting.angoff_cuts standard_setting.angoff_theta""",
+    6: """irt cdm standard_setting bootstrap bootstrap.generalizability bootstrap.power bootstrap.contrast bootstrap.compare
+          bootstrap.anything bootstrap.item_weights bootstrap.leaderboard bootstrap.leaderboard_table bootstrap.lowest
+          cdm.accuracy cdm.fit cdm.mastery_table cdm.q_validation cdm.selection cdm.sensitivity cdm.diagnose cdm.compare
+          cdm.wrapping cdm.bootstrap_errors cdm.resampled irt.calibrate irt.preparation irt.score irt.simulate irt.wrapping
+          irt.resampled standard_setting.accuracy standard_setting.angoff standard_setting.annotations
+          standard_setting.bookmark standard_setting.classify standard_setting.examinees standard_setting.impact
+          standard_setting.level_table standard_setting.facilitator standard_setting.jackknife standard_setting.joint""",
+    7: """cli cli_contrast cli_diagnose cli_values datasets demo demo_diagnosis plots report runners cli_levels demo_levels
+          bootstrap.plots bootstrap.leaderboard_plots cdm.plots report.contrast report.diagnosis report.html report.page
+          report.panel_form report.panel_common report.facilitator_page report.levels standard_setting.plots
+          standard_setting.plot_labels""",
 }
 FLOOR_OF = {module: floor for floor, modules in FLOORS.items() for module in modules.split()}
 

@@ -15,26 +15,36 @@ from psychoedu.bootstrap.bootstrapped import Bootstrapped
 from psychoedu.bootstrap.compare import compare_models
 from psychoedu.bootstrap.contrast import contrast
 from psychoedu.bootstrap.design import ClusterDesign
+from psychoedu.bootstrap.generalizability import generalizability
+from psychoedu.bootstrap.generalizability_results import Generalizability
 from psychoedu.bootstrap.leaderboard import leaderboard
 from psychoedu.bootstrap.leaderboard_results import Leaderboard
 from psychoedu.bootstrap.leaderboard_table import leaderboard_from_scores
 from psychoedu.bootstrap.lowest import lowest_for
 from psychoedu.bootstrap.lowest_results import Lowest
+from psychoedu.bootstrap.power import design_effect, minimum_detectable_difference, power, power_table, tasks_for_power
 from psychoedu.bootstrap.results import Contrast, Interval
 
 __all__ = [
     "Bootstrapped",
     "ClusterDesign",
     "Contrast",
+    "Generalizability",
     "Interval",
     "Leaderboard",
     "Lowest",
     "bootstrap",
     "compare_models",
     "contrast",
+    "design_effect",
+    "generalizability",
     "leaderboard",
     "leaderboard_from_scores",
     "lowest_for",
+    "minimum_detectable_difference",
+    "power",
+    "power_table",
+    "tasks_for_power",
 ]
 
 

@@ -261,7 +261,8 @@ def _covariance_of_totals(components: FloatArray, levels: Sequence[IntArray]) ->
             if trace is None:
                 return None
             traces[a, b] = traces[b, a] = trace
-    return 2.0 * (traces[:-1, :-1] - traces[:-1, -1:] - traces[-1:, :-1] + traces[-1, -1])
+    found: FloatArray = 2.0 * (traces[:-1, :-1] - traces[:-1, -1:] - traces[-1:, :-1] + traces[-1, -1])
+    return found
 
 
 def _trace(

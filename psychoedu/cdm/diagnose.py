@@ -286,7 +286,7 @@ def _check_higher_order(form: str, n_attributes: int) -> None:
 
 
 def _check_monotone(q_matrix: QMatrix, own: Mapping[int, Any]) -> None:
-    size = q_matrix.values.sum(axis=1)  # noqa: PD011  an array, not a frame's
+    size = q_matrix.values.sum(axis=1)
     wide = q_matrix.item_labels[size > MOST_ATTRIBUTES]
     if len(wide):
         raise DataError(
@@ -305,7 +305,7 @@ def read_designs(designs: Mapping[Hashable, tuple[Any, str]] | None, q_matrix: Q
         if label not in q_matrix.item_labels:
             raise LabelError(f"designs names the item {label!r}, which the responses lack: {listed(q_matrix.item_labels)}.")
         position = int(q_matrix.item_labels.get_indexer(pd.Index([label], tupleize_cols=False))[0])
-        patterns = 2 ** int(q_matrix.values[position].sum())  # noqa: PD011
+        patterns = 2 ** int(q_matrix.values[position].sum())
         if not (isinstance(given, tuple | list) and len(given) == 2):
             raise DataError(f"designs[{label!r}] has to be (matrix, link); got {type(given).__name__}.")
         matrix = np.asarray(given[0], dtype=np.float64)

@@ -280,7 +280,7 @@ def check_identifiability(q_matrix: Any, model: str | Sequence[str] = "G-DINA") 
     """
     matrix = as_q_matrix(q_matrix)
     models = _item_models(model, matrix)
-    q = matrix.values  # noqa: PD011
+    q = matrix.values
     kinds = [conditions.KINDS[name] for name in models]
     family = conditions.family(q, kinds)
     seen = conditions.seen_attributes(q, kinds)
@@ -352,7 +352,7 @@ def _named(matrix: QMatrix, wrong: BoolArray, otherwise: str) -> str:
 
 
 def _decide_dina(matrix: QMatrix, family: str) -> tuple[bool | None, bool | None, list[Row]]:
-    q = matrix.values  # noqa: PD011
+    q = matrix.values
     alone, counts, apart = conditions.single_items(q), q.sum(axis=0), conditions.remainder_distinct(q)
     few = counts < 3
     numbers = ", ".join(f"{shown(matrix.attribute_labels[k])} by {counts[k]}" for k in np.flatnonzero(few)[:5])
@@ -367,7 +367,7 @@ def _decide_dina(matrix: QMatrix, family: str) -> tuple[bool | None, bool | None
 
 
 def _decide_general(matrix: QMatrix, family: str) -> tuple[bool | None, bool | None, list[Row]]:
-    q = matrix.values  # noqa: PD011
+    q = matrix.values
     alone, counts = conditions.single_items(q), q.sum(axis=0)
     three = bool((alone >= 3).all())
     two = bool((alone >= 2).all() and (counts >= 3).all())

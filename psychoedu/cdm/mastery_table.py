@@ -14,14 +14,12 @@ from psychoedu._typing import BoolArray
 from psychoedu.cdm.accuracy import classification_accuracy
 from psychoedu.cdm.fitted import fitted_arrays
 from psychoedu.cdm.results import Diagnosis
-from psychoedu.exceptions import DataError, DuplicateLabelError, LabelError
-from psychoedu.validation import check_columns, check_flag, check_known, check_per_respondent, check_probability, counted, listed
+from psychoedu.exceptions import DuplicateLabelError, LabelError
+from psychoedu.markup import latex, markdown
+from psychoedu.model_conditions import models_and_conditions
+from psychoedu.validation import check_flag, check_known, check_probability, counted, listed
 
 ABSENT = "-"
-_LATEX = {
-    "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_",
-    "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": "$<$", ">": "$>$", "|": r"\textbar{}",
-}  # fmt: skip
 
 
 def probability_text(value: float) -> str:
@@ -164,22 +162,16 @@ class MasteryTable:
 
     def to_markdown(self) -> str:
         """Return a Markdown table with its legend; conditions side by side."""
-
-        def written(text: str) -> str:
-            for sign in "\\`*_|<>":  # a label is no markup
-                text = text.replace(sign, f"\\{sign}")
-            return text
-
-        conditions = [f" {written(str(name))}" if len(self.conditions) > 1 else "" for name in self.conditions]
-        heads = ["model", *(f"{written(head)}{condition}" for head in self._heads() for condition in conditions)]
+        conditions = [f" {markdown(str(name))}" if len(self.conditions) > 1 else "" for name in self.conditions]
+        heads = ["model", *(f"{markdown(head)}{condition}" for head in self._heads() for condition in conditions)]
         lines = [f"| {' | '.join(heads)} |", f"|---|{'---|' * (len(heads) - 1)}"]
         for model, row in self._rows():
             cells = []
             for text, behind, bold in row:
-                first = f"**{written(text)}**" if bold else written(text)
-                cells.append(f"{first} ({written(behind)})" if behind else first)
-            lines.append(f"| {' | '.join([written(str(model)), *cells])} |")
-        return "\n".join([*lines, "", *(written(line) for line in self.legend())]) + "\n"
+                first = f"**{markdown(text)}**" if bold else markdown(text)
+                cells.append(f"{first} ({markdown(behind)})" if behind else first)
+            lines.append(f"| {' | '.join([markdown(str(model)), *cells])} |")
+        return "\n".join([*lines, "", *(markdown(line) for line in self.legend())]) + "\n"
 
     def to_latex(self, caption: str = "", label: str = "") -> str:
         r"""Return a LaTeX table (package booktabs), conditions side by side under each attribute.
@@ -194,21 +186,21 @@ class MasteryTable:
         n_conditions, heads = len(self.conditions), self._heads()
         n_columns = n_conditions * len(heads)
         lines = [r"\begin{table}", r"\centering"]
-        lines += [rf"\caption{{{_latex(caption)}}}"] if caption else []
+        lines += [rf"\caption{{{latex(caption)}}}"] if caption else []
         lines += [rf"\label{{{label}}}"] if label else []
         lines += [r"\footnotesize\setlength{\tabcolsep}{3pt}", rf"\begin{{tabular}}{{l{'c' * n_columns}}}", r"\toprule"]
         if n_conditions > 1:
-            spans = [rf"\multicolumn{{{n_conditions}}}{{c}}{{{_latex(head)}}}" for head in heads]
+            spans = [rf"\multicolumn{{{n_conditions}}}{{c}}{{{latex(head)}}}" for head in heads]
             lines.append(rf"model & {' & '.join(spans)} \\")
             places = [(2 + n_conditions * place, 1 + n_conditions * (place + 1)) for place in range(len(heads))]
             lines.append("".join(rf"\cmidrule(lr){{{first}-{last}}}" for first, last in places))
-            lines.append(rf" & {' & '.join([_latex(str(name)) for name in self.conditions] * len(heads))} \\")
+            lines.append(rf" & {' & '.join([latex(str(name)) for name in self.conditions] * len(heads))} \\")
         else:
-            lines.append(rf"model & {' & '.join(_latex(head) for head in heads)} \\")
+            lines.append(rf"model & {' & '.join(latex(head) for head in heads)} \\")
         lines.append(r"\midrule")
         for model, row in self._rows():
-            lines.append(rf"{_latex(str(model))} & {' & '.join(_latex_cell(*cell) for cell in row)} \\")
-        lines += [r"\bottomrule", r"\end{tabular}", "", rf"\footnotesize {' '.join(_latex(line) for line in self.legend())}"]
+            lines.append(rf"{latex(str(model))} & {' & '.join(_latex_cell(*cell) for cell in row)} \\")
+        lines += [r"\bottomrule", r"\end{tabular}", "", rf"\footnotesize {' '.join(latex(line) for line in self.legend())}"]
         return "\n".join([*lines, r"\end{table}"]) + "\n"
 
     def to_html(self, caption: str = "", legend: bool = True) -> str:
@@ -248,15 +240,11 @@ class MasteryTable:
         return f"MasteryTable({counted(len(self.models), 'model')}{conditions}, {counted(len(self.attributes), 'attribute')})"
 
 
-def _latex(text: str) -> str:
-    return "".join(_LATEX.get(character, character) for character in text)
-
-
 def _latex_cell(text: str, behind: str, bold: bool) -> str:
-    first = rf"\textbf{{{_latex(text)}}}" if bold else _latex(text.replace("-", "--") if text == ABSENT else text)
+    first = rf"\textbf{{{latex(text)}}}" if bold else latex(text.replace("-", "--") if text == ABSENT else text)
     if text[0] == "-" and text != ABSENT:
         first = f"${text}$"
-    below = "".join(rf"\\{{\scriptsize {_latex(line)}}}" for line in _lines(behind))
+    below = "".join(rf"\\{{\scriptsize {latex(line)}}}" for line in _lines(behind))
     return rf"\shortstack{{{first}{below}}}" if behind else first
 
 
@@ -327,7 +315,7 @@ def mastery_table(
     threshold = check_probability(threshold, "threshold")
     rows = _rows_to_show(source.labels, source.fitted, select)
     labels = source.labels[rows]
-    names, conditions = _models_and_conditions(source.labels, rows, separator, model, condition, respondents)
+    names, conditions = models_and_conditions(source.labels, rows, separator, model, condition, respondents)
     keys = pd.MultiIndex.from_arrays([names, conditions])
     if not keys.is_unique:
         doubled = [f"{one}, {other}" if other != "" else one for one, other in keys[keys.duplicated()].unique()]
@@ -379,46 +367,6 @@ def _rows_to_show(labels: pd.Index, fitted: BoolArray, select: Any) -> Any:
     if select is not None:
         return labels.get_indexer(check_known([select] if isinstance(select, str) else list(select), labels, "respondent"))
     return np.arange(len(labels)) if fitted.all() else np.flatnonzero(~fitted)
-
-
-def _models_and_conditions(
-    labels: pd.Index, rows: Any, separator: str | None, model: Any, condition: Any, table: pd.DataFrame | None
-) -> tuple[list[Hashable], list[Hashable]]:
-    shown = labels[rows]
-    if separator is not None:
-        if model is not None or condition is not None:
-            raise DataError("separator= takes model and condition from the labels; give it, or model= and condition=, not both.")
-        if not isinstance(separator, str) or not separator:
-            raise DataError(f"separator={separator!r}: expected the text between model and condition, such as '_'.")
-        parts = [str(label).rpartition(separator) for label in shown]
-        whole = [label for label, part in zip(shown, parts, strict=True) if not (part[0] and part[2])]
-        if whole:
-            raise LabelError(
-                f"{counted(len(whole), 'label')} of {len(shown)} without a model and a condition around {separator!r}: "
-                f"{listed(whole)}.\n"
-                "Expected labels such as 'M01_p1' for separator='_'. Give model= and condition=."
-            )
-        return [part[0] for part in parts], [part[2] for part in parts]
-    names: list[Hashable] = list(shown) if model is None else _per_respondent(model, labels, rows, table, "model")
-    conditions: list[Hashable] = [""] * len(shown)
-    if condition is not None:
-        conditions = _per_respondent(condition, labels, rows, table, "condition")
-    return names, conditions
-
-
-def _per_respondent(values: Any, labels: pd.Index, rows: Any, table: pd.DataFrame | None, name: str) -> list[Hashable]:
-    if isinstance(values, str):
-        if table is None:
-            raise DataError(f"{name}={values!r} names a column; pass the table that has it as respondents=.")
-        check_columns(table, [values], name)
-        values = table[values]
-        if isinstance(values, pd.Series) and set(labels) <= set(values.index):
-            values = values.reindex(labels)
-    found = check_per_respondent(values, labels, name)[rows]
-    if pd.isna(found).any():
-        raise DataError(f"{name} holds missing values; expected one per respondent that is shown.")
-    whole: list[Hashable] = found.tolist()
-    return whole
 
 
 def _learner_accuracy(learners: Diagnosis, shown: Diagnosis) -> tuple[dict[Hashable, float], float]:

@@ -175,7 +175,7 @@ class Diagnosis(Saved):
 
     @cached_property
     def _items(self) -> pd.DataFrame:
-        size = self.q_matrix.values.sum(axis=1).astype(int)  # noqa: PD011  an array
+        size = self.q_matrix.values.sum(axis=1).astype(int)
         labels = [label for k in size for label in profile_labels(all_profiles(int(k)))]
         flags = []
         first = self.item_structure.first_cell
@@ -300,7 +300,7 @@ class Diagnosis(Saved):
         covariance = self._cell_covariance()
         first = self.item_structure.first_cell
         for j, label in enumerate(self.item_labels):
-            own = np.flatnonzero(self.q_matrix.values[j])  # noqa: PD011
+            own = np.flatnonzero(self.q_matrix.values[j])
             patterns = all_profiles(own.size)
             cells = slice(first[j], first[j + 1])
             inverse = np.linalg.inv(saturated_design(own.size))

@@ -147,7 +147,7 @@ def test_published_data_equal_gdina(name, tag, shared):
         assert np.isnan(found.cell_se[found.cell_on_bound]).all()
         assert found.cell_on_bound.any()
     scored = pd.read_csv(folder / "responses.csv").to_numpy()
-    q = found.q_matrix.values  # noqa: PD011
+    q = found.q_matrix.values
     persons = pd.read_csv(folder / f"{tag}_persons.csv")
     if tag.endswith("ho"):
         structure = polished["ho_polished"] if "ho_polished" in polished else expected["higher_order"]

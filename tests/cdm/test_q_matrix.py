@@ -1,5 +1,4 @@
 """Q-matrices: what is read and refused, labels, coders, files."""
-# ruff: noqa: PD011 - .values of a QMatrix
 
 import json
 

@@ -34,10 +34,12 @@ def cut_summary(cuts: CutScores) -> str:
     frame = cuts.to_frame()
     if not frame["flags"].any():
         frame = frame.drop(columns="flags")
+    around = ", around the cut less the bias of reading (see reading_bias)" if cuts.panel is not None else ""
     lines = [headline(cuts), "", frame.to_string(float_format=_three, na_rep="-"), ""]
     lines += [
         fill(
-            f"95% intervals: t for the panel part, normal for the others. {cuts.scale.limits([str(k) for k in cuts.levels])}.",
+            f"95% intervals: t for the panel part, normal for the others{around}. "
+            f"{cuts.scale.limits([str(k) for k in cuts.levels])}.",
             _WIDTH,
         )
     ]

@@ -44,7 +44,6 @@ _AS_OPTION = {
     "assume_equal_populations": "--assume-equal-populations",
     "sep": "--sep",
     **cli_diagnose.AS_OPTION,
-    **cli_levels.AS_OPTION,
 }
 
 
@@ -106,9 +105,9 @@ def _parser() -> argparse.ArgumentParser:
     _add_score(commands)
     cli_diagnose.add_diagnose(commands, _add_reading).set_defaults(run=_diagnose)
     cli_contrast.add_contrast(commands).set_defaults(run=_contrast, as_option=cli_contrast.AS_OPTION)
-    cli_levels.add_booklet(commands, _add_reading).set_defaults(run=_booklet)
-    cli_levels.add_bookmark(commands).set_defaults(run=_bookmark)
-    cli_levels.add_classify(commands, _add_reading).set_defaults(run=_classify)
+    cli_levels.add_booklet(commands, _add_reading).set_defaults(run=_booklet, as_option=cli_levels.AS_OPTION)
+    cli_levels.add_bookmark(commands).set_defaults(run=_bookmark, as_option=cli_levels.AS_OPTION)
+    cli_levels.add_classify(commands, _add_reading).set_defaults(run=_classify, as_option=cli_levels.AS_OPTION)
     demo = commands.add_parser(
         "demo",
         help="calibrate, set levels on and diagnose the data that come with the package; write tables, figures and a page",

@@ -82,14 +82,14 @@ def targets(options: argparse.Namespace) -> list[str | None]:
     return [options.out, options.items_csv, options.mastery_csv, options.profiles_csv, options.table]
 
 
-def fit_to_of(text: str | None) -> dict[str, list[str]] | None:
+def fit_to_of(text: str | None, option: str = "--fit-to") -> dict[str, list[str]] | None:
     """Read COLUMN=VALUE or COLUMN=VALUE,VALUE."""
     if text is None:
         return None
     column, sign, values = text.partition("=")
     wanted = [value for value in values.split(",") if value]
     if not (column and sign and wanted):
-        raise DataError(f"--fit-to {text} is not COLUMN=VALUE, such as --fit-to group=learner.")
+        raise DataError(f"{option} {text} is not COLUMN=VALUE, such as {option} group=learner.")
     return {column: wanted}
 
 

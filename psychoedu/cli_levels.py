@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from psychoedu.cli_diagnose import fit_to_of
+from psychoedu.cli_values import value_named
 from psychoedu.exceptions import DataError, FileFormatError
 from psychoedu.persistence import load
 from psychoedu.validation import counted
@@ -26,6 +28,10 @@ AS_OPTION = {
     "scale": "--scale",
     "keep": "--keep ITEM ...",
     "exclude": "--exclude ITEM ...",
+    "missing": "--missing omit",
+    "separator": "--separator TEXT",
+    "model": "--model-column COLUMN",
+    "condition": "--condition-column COLUMN",
 }
 """Options that stand for arguments of functions which messages name."""
 TABLES = {".md": "to_markdown", ".tex": "to_latex", ".html": "to_html"}
@@ -100,6 +106,7 @@ def add_classify(commands: Any, add_reading: Callable[[argparse.ArgumentParser],
     command.add_argument("--out", metavar="FILE", help="write levels and probabilities here, as CSV")
     command.add_argument("--json", metavar="FILE", help="write the levels here, as JSON; psychoedu.load reads it")
     command.add_argument("--report", metavar="DIR", help="write a page (index.html) into this folder")
+    command.add_argument("--select", metavar="COLUMN=VALUE", help="classify these respondents alone (VALUE,VALUE: several)")
     group = command.add_argument_group("a table of models")
     group.add_argument("--table", metavar="FILE", help="write it here: .md, .tex or .html")
     group.add_argument("--separator", metavar="TEXT", help="labels are model TEXT condition, as M01_p1 with --separator _")
@@ -118,8 +125,15 @@ def targets(options: argparse.Namespace) -> list[str | None]:
 
 def run_booklet(options: argparse.Namespace, read: Callable[[Sequence[str]], ResponseMatrix], say: Callable[[str], None]) -> None:
     """Make the booklet, print it and write what was asked for."""
+    from psychoedu.report.panel_common import check_levels
     from psychoedu.standard_setting.booklet import booklet
 
+    if (options.form or options.facilitator) and not options.levels:
+        raise DataError("The panel's pages need the levels that get a bookmark: --levels CSE-3 CSE-4 ...")
+    if options.responses and not options.facilitator:
+        raise DataError("--responses is for the impact on the facilitator's sheet; name that with --facilitator FILE.")
+    if options.form or options.facilitator:
+        check_levels(options.levels)
     _load_kinds()
     bank = load(options.bank)
     items = None if options.items is None else _item_table(options.items, options.sep)
@@ -139,8 +153,6 @@ def run_booklet(options: argparse.Namespace, read: Callable[[Sequence[str]], Res
     if options.csv:
         pages.to_csv(options.csv)
         say(f"wrote {options.csv}: the pages")
-    if (options.form or options.facilitator) and not options.levels:
-        raise DataError("The panel's pages need the levels that get a bookmark: --levels CSE-3 CSE-4 ...")
     if options.form:
         text = pages.to_html(options.levels, title=options.title, rule=options.rule)
         Path(options.form).write_text(text, encoding="utf-8")
@@ -198,7 +210,13 @@ def run_classify(
     bank, cuts = load(options.bank), load(options.cuts)
     if not isinstance(cuts, CutScores):
         raise FileFormatError(f"{options.cuts} holds no cut scores. Expected a file written by `psychoedu bookmark --out`.")
-    responses = read([name for name in (options.model_column, options.condition_column) if name])
+    select = fit_to_of(options.select, "--select")
+    columns = [options.model_column, options.condition_column, *(select or {})]
+    responses = read([name for name in dict.fromkeys(columns) if name])
+    if select is not None:
+        table = responses.respondents
+        chosen = {name: [value_named(table[name], value, "--select") for value in values] for name, values in select.items()}
+        responses = responses.select(respondents=chosen)
     found = level_table(
         bank,
         responses,
@@ -265,9 +283,12 @@ def _impact(bank: Any, responses: ResponseMatrix, groups: str | None) -> dict[An
     from psychoedu.irt.score import score
     from psychoedu.standard_setting.impact import survival_curves
 
+    known = getattr(bank, "groups", None)
+    if known is not None and groups is not None:  # others, such as models, are no test takers of the panel's
+        own = responses.respondents[groups].astype(str).isin([str(name) for name in known.index]).to_numpy()
+        responses = responses.select(respondents=own) if own.any() else responses
     labels = None if groups is None else responses.respondents[groups]
     mean, sd = np.zeros(responses.n_respondents), np.ones(responses.n_respondents)
-    known = getattr(bank, "groups", None)
     if known is not None and labels is not None:
         for name, row in known.iterrows():
             own = (labels.astype(str) == str(name)).to_numpy()

@@ -15,6 +15,7 @@ from psychoedu.exceptions import DataError, DuplicateLabelError
 from psychoedu.report.page import STYLE
 from psychoedu.standard_setting.booklet import OrderedItemBooklet
 from psychoedu.standard_setting.placements import RULES
+from psychoedu.standard_setting.scales import KNOWN_SCALES, refuse_misspelt
 from psychoedu.validation import check_choice, counted, listed
 
 FORMULA_STARTS = "=+-@"
@@ -76,6 +77,12 @@ def check_levels(levels: Any) -> tuple[str, ...]:
             f"{counted(len(repeated), 'level')} given more than once: {listed(repeated)}. "
             "Expected each level once, from the lowest."
         )
+    refuse_misspelt(names)
+    for scale in KNOWN_SCALES.values():
+        if set(names) <= set(scale.levels) and names != [level for level in scale.levels if level in names]:
+            raise DataError(
+                f"The levels {listed(names)} are not in the order of the scale {scale.name}. Expected the lowest first."
+            )
     return tuple(names)
 
 

@@ -101,7 +101,7 @@ def classify(
     labels, theta, error, score_flags = _scores(scores)
     no_data = np.array(["no_data" in text.split("; ") for text in score_flags], dtype=np.bool_)
     codes = np.where(no_data, -1, assign_levels(theta, cuts.values))
-    notes = [*_notes(scores, theta, error, no_data)]
+    notes = [*_notes(scores, theta, error, no_data), *_notes_on_cuts(cuts)]
     uncertainty: LevelUncertainty | None = None
     if responses is None:
         if item_sampling or tasks is not None:
@@ -189,6 +189,15 @@ def _notes(scores: Any, theta: FloatArray, error: FloatArray, no_data: BoolArray
         notes.append(
             f"{counted(int(no_data.sum()), 'respondent')} answered no item: no level is given, the probabilities are the prior's"
         )
+    return notes
+
+
+def _notes_on_cuts(cuts: CutScores) -> list[str]:
+    notes = []
+    for level, value in zip(cuts.levels, cuts.values, strict=True):
+        if np.isinf(value):
+            what = "everybody is at or above it" if value < 0.0 else "nobody reaches it"
+            notes.append(f"the cut score of {level} is open-ended ({value:+g}): {what}, whatever they answered")
     return notes
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from textwrap import fill
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from psychoedu.validation import counted
 
 if TYPE_CHECKING:
@@ -47,6 +49,9 @@ def cut_summary(cuts: CutScores) -> str:
         table = cuts.rp_sensitivity.rename_axis(index="RP", columns=None)
         lines += ["", "Cut scores at other response probabilities (the same items; a panel might have placed elsewhere)", ""]
         lines += [table.to_string(float_format=_three)]
+        crossed = [f"{value:g}" for value, row in zip(table.index, table.to_numpy(), strict=True) if (np.diff(row) <= 0.0).any()]
+        if crossed:
+            lines.append(fill(f"Cut scores cross at RP {', '.join(crossed)}: the marked items change places there.", _WIDTH))
     lines += ["", *(fill(f"- {note}", _WIDTH, subsequent_indent="  ") for note in cuts.diagnostics)] if cuts.diagnostics else []
     return "\n".join(lines)
 

@@ -81,6 +81,12 @@ def level_uncertainty(
         shifts = streams["sampling"].standard_normal((n_draws, 1)) * np.sqrt(np.nan_to_num(excess))
         if np.isnan(excess).any():
             notes.append(f"item sampling: its error is unknown and left out for {listed(labels[np.isnan(excess)])}")
+    crossed = float((np.diff(cuts_by_step[2], axis=1) < 0.0).any(axis=1).mean())
+    if crossed > 0.0:
+        notes.append(
+            f"cuts crossed in {crossed:.1%} of the draws and were put in order there; small probabilities of levels far from the "
+            "score rest on such draws"
+        )
     place = own.labels.get_indexer(matrix.item_labels)
     guessing = own.guessing[place] if bool(np.any(own.guessing[place] > 0.0)) else None
     found = joint_level_draws(

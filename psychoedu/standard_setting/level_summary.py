@@ -24,6 +24,23 @@ _SOURCES = {
 }
 
 
+def counted_sources(levels: Levels) -> str:
+    """Return in words which sources of error the probabilities count.
+
+    Parameters
+    ----------
+    levels : Levels
+    """
+    if levels.uncertainty is None:
+        return "measurement error alone"
+    names = {"measurement": "measurement", "items": "item parameters", "linking": "linking", "panel": "panel"}
+    if levels.uncertainty.item_sampling_counted:
+        names["item_sampling"] = "sampling of items"
+    columns = levels.uncertainty.contributions[list(names)]
+    known = [text for name, text in names.items() if columns[name].notna().any()]
+    return f"error of {', '.join(known)}"
+
+
 def explain_level(levels: Levels, respondent: Hashable) -> str:
     """Return ``Levels.explain``."""
     if not has_label(levels.respondent_labels, respondent):
@@ -36,7 +53,7 @@ def explain_level(levels: Levels, respondent: Hashable) -> str:
         lines.append("The probability of a level is unknown: the score has no finite standard error.")
     else:
         shown = ", ".join(f"{name} {p:.3f}" for name, p in zip(levels.level_labels, probabilities, strict=True))
-        what = "measurement error alone" if levels.uncertainty is None else "every known source of error"
+        what = "measurement error alone" if levels.uncertainty is None else counted_sources(levels)
         lines.append(fill(f"Probabilities with {what}: {shown}.", 100))
     if levels.flag_texts[row]:
         lines.append(f"Flags: {levels.flag_texts[row]}.")

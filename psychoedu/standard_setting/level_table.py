@@ -17,6 +17,7 @@ from psychoedu.model_conditions import models_and_conditions
 from psychoedu.responses import ResponseMatrix, as_response_matrix
 from psychoedu.standard_setting.classify import classify
 from psychoedu.standard_setting.cut_scores import CutScores
+from psychoedu.standard_setting.level_summary import counted_sources
 from psychoedu.standard_setting.levels import NO_LEVEL, Levels
 from psychoedu.validation import counted, listed
 
@@ -71,7 +72,7 @@ class LevelTable:
     def legend(self) -> list[str]:
         """Return what a reader needs to know, sentence by sentence."""
         cuts = self.levels.cut_scores
-        what = "measurement error alone" if self.levels.uncertainty is None else "measurement, item parameters, linking and panel"
+        what = counted_sources(self.levels)
         lines = [
             f"In brackets: probability of the level ({what}), and the likeliest other level where it has a tenth or more.",
             f"{cuts.scale.limits([str(level) for level in cuts.levels])}.",
@@ -80,7 +81,8 @@ class LevelTable:
         lines += ["Too few panellists: the cut scores' own error is hardly known."] if few else []
         outside = int(self.cells["flags"].str.contains("outside_measured_range").sum())
         if outside:
-            lines.append(f"{counted(outside, 'cell')} lie beyond the easiest or hardest item (flag outside_measured_range).")
+            where = "beyond the location of the easiest or hardest item at the booklet's RP"
+            lines.append(f"{counted(outside, 'cell')} lie {where} (flag outside_measured_range).")
         moved = self._moved_by_rp()
         if moved is not None:
             lines.append(moved)

@@ -299,7 +299,7 @@ def _tables(frame: pd.DataFrame, panellists: Sequence[Hashable]) -> tuple[Hashab
     if "table" not in frame.columns or frame["table"].isna().all():
         return ()
     known: dict[Any, list[Any]] = {
-        name: list(pd.unique(own.dropna())) for name, own in frame.groupby("panellist", sort=False)["table"]
+        name: list(pd.unique(own.dropna())) for name, own in frame.groupby("panellist", sort=False, observed=True)["table"]
     }
     several = [name for name in panellists if len(known[name]) > 1]
     none = [name for name in panellists if not known[name]]

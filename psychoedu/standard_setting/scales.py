@@ -177,6 +177,30 @@ def as_scale(scale: object, cuts: Sequence[Hashable]) -> Scale:
     return scale
 
 
+def refuse_misspelt(labels: Iterable[Hashable]) -> None:
+    """Refuse labels that look like levels of CSE or CEFR and are none, as CSE3 or CSE-12.
+
+    Raises
+    ------
+    LabelError
+        With the level that was meant, where one reads alike.
+    """
+    for scale in KNOWN_SCALES.values():
+        alike = {_squeezed(level): level for level in scale.levels}
+        unknown = [label for label in labels if isinstance(label, str) and label not in scale.levels]
+        named = [label for label in unknown if _squeezed(label) in alike]
+        beyond = [label for label in unknown if re.fullmatch(rf"{scale.name}[-_ ]?\d+", label, flags=re.IGNORECASE)]
+        wrong = list(dict.fromkeys([*named, *beyond]))
+        if wrong:
+            meant = [alike[_squeezed(label)] for label in named]
+            hint = f"Did you mean {listed(meant)}?" if meant else f"Its levels are {listed(scale.levels)}."
+            raise LabelError(f"{counted(len(wrong), 'level')} not on the scale {scale.name}: {listed(wrong)}.\n{hint}")
+
+
+def _squeezed(text: str) -> str:
+    return "".join(character for character in text.lower() if character.isalnum())
+
+
 def order_levels(labels: pd.Series, levels: Sequence[Hashable] | None = None) -> tuple[Hashable, ...]:
     """Return the levels that occur, lowest first.
 
@@ -210,6 +234,7 @@ def order_levels(labels: pd.Series, levels: Sequence[Hashable] | None = None) ->
         return tuple(label for label in given if label in found)
     if isinstance(labels.dtype, pd.CategoricalDtype):
         return tuple(label for label in labels.cat.categories if label in found)
+    refuse_misspelt(found)
     texts = {str(label): label for label in found}
     for known in KNOWN_SCALES.values():
         if set(texts) <= set(known.levels):

@@ -75,7 +75,7 @@ def test_rows_out_are_rows_in():
     mixed = scores.iloc[rng.permutation(50)]
     one, two = classify(scores, CUTS), classify(mixed, CUTS)
     assert list(two.level.index) == list(mixed.index)
-    pd.testing.assert_frame_equal(two.to_frame(), one.to_frame().loc[mixed.index], check_exact=True)
+    pd.testing.assert_frame_equal(two.to_frame(), one.to_frame().loc[two.level.index], check_exact=True)
     assert one.counts().sum() == one.n_respondents == len(one) == 50
     assert list(one.counts().index) == list(one.level_labels)
 

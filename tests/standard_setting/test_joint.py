@@ -500,7 +500,7 @@ def test_the_steps_add_one_source_after_the_other():
     )
     with pytest.raises(LabelError, match="No respondent 'x'"):
         found.uncertainty.respondent("x")
-    assert "every known source of error" in found.explain("r4")
+    assert "error of measurement" in found.explain("r4")
 
 
 def test_perfect_rows_by_maximum_likelihood_have_no_probability():

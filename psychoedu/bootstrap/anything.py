@@ -140,7 +140,7 @@ def bootstrap(
     seed = seed_of(rng)
     jobs = None if n_jobs is None else check_integer(n_jobs, "n_jobs")
     names, values = _named(statistic(_everything(layout, takes, vectorized)), vectorized)
-    run = partial(_run_block, statistic, layout, seed, takes, vectorized, len(values))
+    run = partial(_run_block, statistic, layout, seed, takes, vectorized, names)
     calls = [partial(run, block, min(BLOCK, size - block * BLOCK)) for block in range(-(-size // BLOCK))]
     done = _in_parallel(calls, jobs)
     raw = np.concatenate([one[0] for one in done])
@@ -149,7 +149,7 @@ def bootstrap(
     kept[failures["resample"].to_numpy(dtype=np.int64)] = False
     sizes = np.array([len(own) for own, draws in zip(layout.members, layout.n_draws, strict=True) if draws])
     drawn = inflate(raw[kept], values, inflation(sizes, correction))
-    limits, methods = _limits(statistic, layout, takes, vectorized, method, values, drawn, level)
+    limits, methods = _limits(statistic, layout, takes, vectorized, method, names, values, drawn, level)
     certain = [layout.labels[at] for at, draws in enumerate(layout.n_draws) if not draws]
     return Bootstrapped(
         names=names,
@@ -238,20 +238,40 @@ def draw_block(layout: Layout, seed: Seed, block: int, count: int, takes: str) -
 
 
 def _run_block(
-    statistic: Statistic, layout: Layout, seed: Seed, takes: str, vectorized: bool, n_values: int, block: int, count: int
+    statistic: Statistic, layout: Layout, seed: Seed, takes: str, vectorized: bool, names: pd.Index, block: int, count: int
 ) -> tuple[FloatArray, list[tuple[int, str]]]:
     """Evaluate one block; resamples that raise are nan, with their number and reason."""
     drawn = draw_block(layout, seed, block, count, takes)
     if vectorized:
-        return np.asarray(statistic(drawn), dtype=np.float64).reshape(count, n_values), []
-    values, reasons = np.full((count, n_values), np.nan), []
+        found = np.asarray(statistic(drawn), dtype=np.float64)
+        if found.shape not in ((count, len(names)), *(((count,),) if len(names) == 1 else ())):
+            raise DataError(
+                f"The vectorized statistic gave an array of shape {found.shape} for {count} resamples; expected "
+                f"({count}, {len(names)}): a row per resample."
+            )
+        return found.reshape(count, len(names)), []
+    values, reasons = np.full((count, len(names)), np.nan), []
     for row in range(count):
         try:
-            _, values[row] = _named(statistic(drawn[row]), vectorized=False)
+            values[row] = _aligned(statistic(drawn[row]), names)
         except Exception as error:
             first = str(error).splitlines()[0] if str(error) else ""
             reasons.append((block * BLOCK + row, f"{type(error).__name__}: {first}" if first else type(error).__name__))
     return values, reasons
+
+
+def _aligned(value: Any, names: pd.Index) -> FloatArray:
+    """Return the values of a statistic in the order of its names on all the data; other names or another length are a failure."""
+    own, values = _named(value, vectorized=False)
+    if len(own) != len(names):
+        raise DataError(f"{len(own)} values, where all the data give {len(names)}")
+    if own.equals(names):
+        return values
+    place = own.get_indexer(names) if own.is_unique else np.full(len(names), -1)
+    if (place < 0).any():
+        raise DataError("other names than on all the data")
+    placed: FloatArray = values[place]
+    return placed
 
 
 def _named(value: Any, vectorized: bool) -> tuple[pd.Index, FloatArray]:
@@ -273,8 +293,8 @@ def _named(value: Any, vectorized: bool) -> tuple[pd.Index, FloatArray]:
 def _failures(raw: FloatArray, values: FloatArray, raised: list[tuple[int, str]], names: pd.Index) -> pd.DataFrame:
     """List the resamples that failed, or raise where they are more than 5%."""
     reasons = dict(raised)
-    for row, column in zip(*np.nonzero(np.isnan(raw) & np.isfinite(values)), strict=True):
-        reasons.setdefault(int(row), f"nan in {names[column]!r}")
+    for row, column in zip(*np.nonzero(~np.isfinite(raw) & np.isfinite(values)), strict=True):
+        reasons.setdefault(int(row), f"{raw[row, column]:g} in {names[column]!r}")
     if len(reasons) > MOST_FAILED * len(raw):
         counts = pd.Series(list(reasons.values())).value_counts().head(3)
         named = "; ".join(f"{n:,} x {reason}" for reason, n in counts.items())
@@ -294,6 +314,7 @@ def _limits(
     takes: str,
     vectorized: bool,
     method: str,
+    names: pd.Index,
     values: FloatArray,
     drawn: FloatArray,
     level: float,
@@ -303,7 +324,7 @@ def _limits(
         return percentile, ("percentile",) * len(values)
     if method == "basic":
         return basic_limits(drawn, values, level), ("basic",) * len(values)
-    influence = _jackknife(statistic, layout, takes, vectorized, values)
+    influence = _jackknife(statistic, layout, takes, vectorized, names, values)
     limits, degenerate = bca_limits(drawn, values, acceleration(influence), level)
     if degenerate.any():
         warnings.warn(
@@ -315,7 +336,9 @@ def _limits(
     return np.where(degenerate, percentile, limits), tuple("percentile" if bad else "bca" for bad in degenerate)
 
 
-def _jackknife(statistic: Statistic, layout: Layout, takes: str, vectorized: bool, values: FloatArray) -> list[FloatArray]:
+def _jackknife(
+    statistic: Statistic, layout: Layout, takes: str, vectorized: bool, names: pd.Index, values: FloatArray
+) -> list[FloatArray]:
     """Return (n - 1)(theta - theta without cluster i) by stratum; weights of the others in it are scaled up."""
     found = []
     for own, draws in zip(layout.members, layout.n_draws, strict=True):
@@ -325,7 +348,8 @@ def _jackknife(statistic: Statistic, layout: Layout, takes: str, vectorized: boo
             if takes == "weights":
                 whole[own] = len(own) / (len(own) - 1.0)
                 whole[at] = 0.0
-            _, without = _named(statistic(whole[None, :] if vectorized else whole), vectorized)
+            left = statistic(whole[None, :] if vectorized else whole)
+            without = _named(left, vectorized)[1] if vectorized else _aligned(left, names)
             rows.append((len(own) - 1.0) * (values - without))
         if rows:
             found.append(np.array(rows))

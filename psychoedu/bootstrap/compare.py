@@ -9,17 +9,28 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from psychoedu._typing import FloatArray
 from psychoedu._version import __version__
 from psychoedu.bootstrap.comparison import ModelComparison
 from psychoedu.bootstrap.corrections import CORRECTIONS
-from psychoedu.bootstrap.design import ClusterDesign
+from psychoedu.bootstrap.design import MISSING_POLICIES, ClusterDesign
 from psychoedu.bootstrap.engine import estimates_of, limits_of, resample
 from psychoedu.bootstrap.intervals import holm, max_t_limits, p_value, percentile_limits
 from psychoedu.bootstrap.pairing import Pairing, exact_mcnemar, pair_up, sign_flip_p
 from psychoedu.bootstrap.plan import PAIRED, Choices, Plan, Side, plan_of
+from psychoedu.bootstrap.resampling import Pool
 from psychoedu.bootstrap.streams import Seed, seed_of
-from psychoedu.exceptions import DataError, LabelError
-from psychoedu.validation import check_choice, check_integer, check_known, check_positive, check_probability, has_label, listed
+from psychoedu.exceptions import DataError, LabelError, MissingRewardsError
+from psychoedu.validation import (
+    check_choice,
+    check_integer,
+    check_known,
+    check_positive,
+    check_probability,
+    counted,
+    has_label,
+    listed,
+)
 
 METHODS = ("percentile", "basic", "bca", "studentised", "t")
 PAIR_RULES = ("error", "intersection")
@@ -45,6 +56,7 @@ def compare_models(
     compare: Sequence[tuple[Hashable, Hashable]] | None = None,
     reference: Hashable | None = None,
     pairs: str = "error",
+    missing: str = "raise",
     margin: float | None = None,
     weighting: str = "task",
     singleton: str = "raise",
@@ -55,7 +67,7 @@ def compare_models(
     Parameters
     ----------
     rewards : DataFrame or ClusterDesign
-        A row per reward; a design has to be read with ``missing="omit"`` or "raise".
+        A row per reward; a design has to be read with ``missing="omit"`` or "raise", and keeps that policy.
     stratum : column name, optional
         Clusters are drawn within strata.
     cluster, model, reward, item, repeat
@@ -72,6 +84,10 @@ def compare_models(
         Compare every other model with this one.
     pairs : {"error", "intersection"}
         What to do where two models were scored on different units: refuse, or compare each pair on what both have.
+    missing : {"raise", "omit", "zero"}
+        What to do about blank rewards: refuse, leave them out of the cell's mean (a cell without any other is a unit that the
+        model lacks: see ``pairs``), or count them as 0. The numbers by model are in the diagnostics. With
+        ``pairs="intersection"`` the default leaves out units that a model lacks, and says how many.
     margin : float, optional
         Two models are equivalent if the interval at ``1 - 2 (1 - confidence_level)`` lies within -margin and margin.
 
@@ -83,7 +99,7 @@ def compare_models(
     Raises
     ------
     MissingRewardsError
-        Models have different units and ``pairs="error"``.
+        Models have different units and ``pairs="error"``; rewards are blank and ``missing="raise"``.
 
     Notes
     -----
@@ -115,20 +131,44 @@ def compare_models(
     rule = check_choice(pairs, PAIR_RULES, "pairs")
     bound = None if margin is None else check_positive(margin, "margin")
     jobs = check_integer(n_jobs, "n_jobs")
+    check_choice(missing, MISSING_POLICIES, "missing")
     design = rewards
     if not isinstance(design, ClusterDesign):
         names = {"cluster": cluster, "stratum": stratum, "model": model, "reward": reward, "item": item, "repeat": repeat}
-        design = ClusterDesign.from_long(rewards, **names, missing="omit")  # type: ignore[arg-type]
-    elif design.missing == "zero":
+        design = ClusterDesign.from_long(rewards, **names, missing="zero" if missing == "zero" else "omit")  # type: ignore[arg-type]
+    elif design.missing == "zero" and missing != "zero":
         raise DataError(
             'The design counts missing rewards as 0, which hides who was scored on what. Read it with missing="omit".'
         )
     if models is not None:
         design = design.select_models(models)
     pairing = pair_up(design, _pairs(design.models, compare, reference), rule == "intersection")
+    notes = _missing_notes(design, rule, missing if not isinstance(rewards, ClusterDesign) else "omit")
     side = Side(PAIRED, tuple(range(len(design.strata))), None)
     plan = plan_of(design, (side,), Choices(weighting, "stratum", singleton, correction))
-    return _compare(design, pairing, plan, seed_of(rng), size, level, method, bound, jobs, rule)
+    return _compare(design, pairing, plan, seed_of(rng), size, level, method, bound, jobs, rule, notes)
+
+
+def _missing_notes(design: ClusterDesign, rule: str, missing: str) -> list[str]:
+    """Say what was done about missing rewards, by model, or refuse them.
+
+    Units that one of a pair lacks have been refused, or left out as ``pairs="intersection"`` asks; what is left here are blank
+    rewards among others of a cell, and units that nobody has.
+    """
+    by_model = [(label, int(n)) for label, n in zip(design.models, design.n_missing, strict=True) if n]
+    if not by_model:
+        return []
+    total = sum(n for _, n in by_model)
+    named = ", ".join(f"{label} {n:,}" for label, n in by_model[:5]) + (
+        f" and {len(by_model) - 5} more" if len(by_model) > 5 else ""
+    )
+    if missing == "raise" and rule == "error":
+        raise MissingRewardsError(
+            f"{counted(total, 'reward')} missing, by model: {named}.\n"
+            'Expected every reward. Pass missing="omit" (the mean of the other rewards, units without any left out) or missing="zero" (a failure), and report it.'
+        )
+    done = "counted as 0" if missing == "zero" else "left out of the means of their cells, and units without any of all pairs"
+    return [f"{counted(total, 'missing reward')} ({named}): {done}"]
 
 
 def _pairs(
@@ -167,6 +207,7 @@ def _compare(
     margin: float | None,
     jobs: int,
     rule: str,
+    missing_notes: list[str],
 ) -> ModelComparison:
     pools = plan.pools(pairing.sums, pairing.sizes)
     found = estimates_of(plan, pools)
@@ -176,7 +217,6 @@ def _compare(
     errors = drawn.replicates.std(axis=0, ddof=1)
     simultaneous, p_max_t = max_t_limits(drawn.replicates, found.value, errors, level)
     raw = p_value(drawn.replicates, found.value)
-    contributions = pools[0].numerator if len(pools) == 1 else np.concatenate([pool.numerator for pool in pools])
     table = {
         "difference": found.value,
         "standard_error": errors,
@@ -188,7 +228,7 @@ def _compare(
         "p_value": raw,
         "p_holm": holm(raw),
         "p_max_t": p_max_t,
-        "p_sign_flip": sign_flip_p(seed.generator(0, _FLIPS), contributions, size),
+        "p_sign_flip": sign_flip_p(seed.generator(0, _FLIPS), _contributions(plan, pools), size),
         "n_units": pairing.n_units,
         "left_out": pairing.left_out,
         "wins": pairing.wins,
@@ -202,7 +242,7 @@ def _compare(
         low, high = percentile_limits(drawn.replicates, 2.0 * level - 1.0) if level > 0.5 else (found.value, found.value)
         table |= {"low_equivalence": low, "high_equivalence": high, "equivalent": (low > -margin) & (high < margin)}
     labels = [(design.models[first], design.models[second]) for first, second in pairing.pairs]
-    notes = list(plan.notes)
+    notes = [*plan.notes, *missing_notes]
     if degenerate:
         notes.append(f"{degenerate} {method} intervals do not exist; percentile intervals stand in their place")
     if pairing.left_out.any():
@@ -224,3 +264,11 @@ def _compare(
         diagnostics=tuple(notes),
         version=__version__,
     )
+
+
+def _contributions(plan: Plan, pools: Sequence[Pool]) -> FloatArray:
+    """Return what each cluster adds to the difference, (C, P): their sum is the difference that stands in the table."""
+    below = np.zeros((len(plan.coefficients), pools[0].numerator.shape[1]))
+    for pool in pools:
+        below[pool.term] += pool.denominator.sum(axis=0)
+    return np.concatenate([plan.coefficients[pool.term] * pool.numerator / below[pool.term] for pool in pools])

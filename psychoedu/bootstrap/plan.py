@@ -20,7 +20,7 @@ WEIGHTINGS = ("task", "cluster", "stratum")
 WITHIN = ("side", "stratum")
 SINGLETONS = ("raise", "collapse", "certainty")
 WEIGHTING_WORDS = {
-    "task": "task-weighted: every task-by-model cell counts the same",
+    "task": "task-weighted: every task-by-model cell counts the same (every item of it, where it holds several)",
     "cluster": "cluster-weighted: every cluster counts the same, whatever its number of cells",
     "stratum": "stratum-weighted: every stratum counts the same, and every cell within it",
 }

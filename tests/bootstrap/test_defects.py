@@ -1,0 +1,74 @@
+"""Paired comparisons and the general bootstrap where rewards are blank, strata weighted, names reordered or values infinite."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import psychoedu as pe
+from psychoedu.exceptions import DataError, MissingRewardsError, ResamplingError
+
+
+def blank_failures():
+    rows = [(t, m, run, 1.0 * ((t + run) % 2) if m == "A" else 0.4) for t in range(20) for m in "AB" for run in range(2)]
+    frame = pd.DataFrame(rows, columns=["task", "model", "run", "reward"])
+    frame.loc[(frame["model"] == "A") & (frame["reward"] == 0), "reward"] = np.nan
+    return frame
+
+
+def test_blank_repeats_are_refused_unless_a_policy_is_named():
+    frame = blank_failures()
+    with pytest.raises(MissingRewardsError, match="20 rewards missing, by model: A 20"):
+        pe.compare_models(frame, repeat="run", rng=1, n_resamples=200)
+    zero = pe.compare_models(frame, repeat="run", missing="zero", rng=1, n_resamples=200)
+    assert zero.table["difference"].iloc[0] == pytest.approx(0.1)
+    omit = pe.compare_models(frame, repeat="run", missing="omit", rng=1, n_resamples=200)
+    assert omit.table["difference"].iloc[0] == pytest.approx(0.6)
+    assert "20 missing rewards (A 20)" in omit.summary()
+
+
+def test_units_blank_for_everybody_are_refused():
+    frame = pd.DataFrame(
+        [(t, m, 0.5 + 0.1 * (m == "A") + 0.01 * t) for t in range(20) for m in "AB"], columns=["task", "model", "reward"]
+    )
+    frame.loc[frame["task"] < 5, "reward"] = np.nan
+    with pytest.raises(MissingRewardsError, match="A 5, B 5"):
+        pe.compare_models(frame, rng=1, n_resamples=200)
+
+
+def test_the_sign_flip_test_is_of_the_difference_beside_it():
+    rng, rows = np.random.default_rng(1), []
+    for t in range(320):
+        base, stratum = rng.normal(), "A" if t < 300 else "B"
+        shift = rng.normal(0, 0.3) + (-0.1 if t < 300 else 0.115)
+        rows += [(t, stratum, "X", base + shift), (t, stratum, "Y", base)]
+    frame = pd.DataFrame(rows, columns=["task", "s", "model", "reward"])
+    found = pe.compare_models(frame, stratum="s", weighting="stratum", rng=1, n_resamples=4000).table.iloc[0]
+    wide = frame.pivot(index=["s", "task"], columns="model", values="reward")
+    difference = wide["X"] - wide["Y"]
+    weighted = difference / (2.0 * difference.groupby(level="s").transform("size"))
+    flips = rng.choice([-1.0, 1.0], size=(20_000, len(weighted))) @ weighted.to_numpy()
+    expected = (np.abs(flips) >= abs(weighted.sum())).mean()
+    assert found["difference"] == pytest.approx(weighted.sum())
+    assert found["p_sign_flip"] == pytest.approx(expected, abs=4.0 * np.sqrt(0.25 * (1 / 4000 + 1 / 20_000)))
+
+
+def test_named_values_are_aligned_by_name():
+    values, labels = np.array([0, 2.0, 1, 3, 0.5, 2.5]), np.array(list("AABBCC"))
+
+    def means(weights):
+        return pd.Series({g: np.average(values[labels == g], weights=weights[labels == g]) for g in "ABC"})
+
+    plain = pe.bootstrap(means, list(labels), rng=1, n_resamples=500)
+    mixed = pe.bootstrap(lambda w: means(w).sort_values(ascending=False), list(labels), rng=1, n_resamples=500)
+    for name in "ABC":
+        own = [list(found.names).index(name) for found in (plain, mixed)]
+        np.testing.assert_array_equal(plain.resamples[:, own[0]], mixed.resamples[:, own[1]])
+
+
+def test_other_names_lengths_and_infinities_are_failures():
+    with pytest.raises(ResamplingError, match="1 values, where all the data give 2"):
+        pe.bootstrap(lambda w: {"A": w[0], "B": 100 + w[1]} if w[0] < 2 else {"A": w[0]}, 20, rng=1, n_resamples=500)
+    with pytest.raises(ResamplingError, match="inf in 'statistic'"):
+        pe.bootstrap(lambda w: np.inf if w[0] > 1 else w[0], 30, rng=1, n_resamples=500)
+    with pytest.raises(DataError, match="a row per resample"):
+        pe.bootstrap(lambda w: w.sum(), 20, vectorized=True, rng=1, n_resamples=100)

@@ -165,7 +165,8 @@ def _missing_notes(design: ClusterDesign, rule: str, missing: str) -> list[str]:
     if missing == "raise" and rule == "error":
         raise MissingRewardsError(
             f"{counted(total, 'reward')} missing, by model: {named}.\n"
-            'Expected every reward. Pass missing="omit" (the mean of the other rewards, units without any left out) or missing="zero" (a failure), and report it.'
+            'Expected every reward. Pass missing="omit" (the mean of the other rewards, units without any left out) or '
+            'missing="zero" (a failure), and report it.'
         )
     done = "counted as 0" if missing == "zero" else "left out of the means of their cells, and units without any of all pairs"
     return [f"{counted(total, 'missing reward')} ({named}): {done}"]

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from psychoedu import cli_contrast, cli_diagnose, cli_levels
 from psychoedu._version import __version__
+from psychoedu.cli_files import write_page
 from psychoedu.cli_values import value_named
 from psychoedu.exceptions import DataError, FileFormatError, LabelError, PsychoeduError, PsychoeduWarning
 
@@ -223,18 +224,10 @@ def _calibrate(options: argparse.Namespace) -> None:
         calibration.scores().to_frame().to_csv(options.scores_csv)
         print(f"wrote {options.scores_csv}: the scores")
     if options.report:
-        print(f"wrote {_write_report(calibration, options)}: the report; open it in a browser")
+        from psychoedu.report.html import calibration_page
 
-
-def _write_report(calibration: Any, options: argparse.Namespace) -> Path:
-    from psychoedu.report.html import calibration_page
-
-    folder = Path(options.report)
-    folder.mkdir(parents=True, exist_ok=True)
-    target = folder / "index.html"
-    title = f"Calibration of {Path(options.responses).name}"
-    target.write_text(calibration_page(calibration, title=title), encoding="utf-8")
-    return target
+        title = f"Calibration of {Path(options.responses).name}"
+        write_page(options.report, calibration_page(calibration, title=title), _say)
 
 
 def _score(options: argparse.Namespace) -> None:

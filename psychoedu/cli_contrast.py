@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -88,7 +88,9 @@ def run_contrast(options: argparse.Namespace, say: Callable[[str], None]) -> Non
 
     if options.out and Path(options.out).exists() and not Path(options.out).is_dir():
         raise FileFormatError(f"--out {options.out} is a file; expected the name of a folder.")
-    frame = read_rewards(Path(options.rewards), options.sep)
+    labels = [options.stratum, options.condition, options.cluster, options.item, options.repeat]
+    labels += [] if options.no_model else [options.model]
+    frame = read_rewards(Path(options.rewards), options.sep, [name for name in labels if name is not None])
     column = options.condition or options.stratum
     focal, comparison = options.focal, options.comparison
     if column is not None and column in frame:
@@ -125,16 +127,39 @@ def run_contrast(options: argparse.Namespace, say: Callable[[str], None]) -> Non
             say(f"wrote {target}: {what}")
 
 
-def read_rewards(path: Path, sep: str = ",") -> pd.DataFrame:
-    """Read a table of rewards from a CSV or Parquet file."""
+def read_rewards(path: Path, sep: str = ",", labels: Sequence[str] = ()) -> pd.DataFrame:
+    """Read a table of rewards from a CSV or Parquet file.
+
+    Parameters
+    ----------
+    path : Path
+    sep : str
+        Of a CSV file.
+    labels : sequence of column names
+        Read as text where numbers would not be written as they stand in a CSV file, such as 01.
+    """
     import pandas as pd
 
     try:
         if path.suffix.lower() in (".parquet", ".pq"):
             return pd.read_parquet(path)
-        return pd.read_csv(path, sep=sep.replace("\\t", "\t"))
+        sep = sep.replace("\\t", "\t")
+        frame = pd.read_csv(path, sep=sep)
+        texts = pd.read_csv(path, sep=sep, usecols=lambda name: name in labels, dtype=str)
     except (pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeDecodeError) as error:
         raise FileFormatError(f"{path} cannot be read as a table: {error}. Expected a CSV or Parquet file; see --sep.") from error
+    for name in texts.columns:
+        if frame[name].dtype.kind in "iuf" and not _is_written_so(frame[name], texts[name]):
+            frame[name] = texts[name]
+    return frame
+
+
+def _is_written_so(numbers: pd.Series, texts: pd.Series) -> bool:
+    """Return whether numbers, written out, give the texts that they were read from."""
+    distinct = texts.dropna().drop_duplicates()
+    pairs = zip(numbers[distinct.index].tolist(), distinct, strict=True)
+    # a column of whole numbers with blanks holds floats
+    return all(text.strip() in (str(value), str(value).removesuffix(".0")) for value, text in pairs)
 
 
 def _side(column: pd.Series, labels: list[str], option: str) -> Any:

@@ -7,8 +7,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from psychoedu.cli_files import check_table_name, write_page, write_table
 from psychoedu.cli_values import value_named
-from psychoedu.exceptions import DataError, FileFormatError
+from psychoedu.exceptions import DataError
 from psychoedu.validation import counted
 
 if TYPE_CHECKING:
@@ -31,7 +32,6 @@ AS_OPTION = {
     "condition": "--condition-column COLUMN",
 }
 """Options that stand for arguments of functions which messages name."""
-TABLES = {".md": "to_markdown", ".tex": "to_latex", ".html": "to_html"}
 
 
 def add_diagnose(commands: Any, add_reading: Callable[[argparse.ArgumentParser], None]) -> argparse.ArgumentParser:
@@ -77,8 +77,7 @@ def add_diagnose(commands: Any, add_reading: Callable[[argparse.ArgumentParser],
 
 def targets(options: argparse.Namespace) -> list[str | None]:
     """Return the files that the command is to write."""
-    if options.table is not None and Path(options.table).suffix.lower() not in TABLES:
-        raise FileFormatError(f"--table {options.table}: expected a name that ends in {', '.join(TABLES)}.")
+    check_table_name(options.table)
     return [options.out, options.items_csv, options.mastery_csv, options.profiles_csv, options.table]
 
 
@@ -189,20 +188,15 @@ def _write(
             respondents=responses.respondents,
         )
     if table is not None and options.table:
-        kind = Path(options.table).suffix.lower()
-        Path(options.table).write_text(getattr(table, TABLES[kind])(), encoding="utf-8")
+        write_table(table, options.table)
         say(f"wrote {options.table}: mastery of {_whom(table, options)}")
     elif table is not None:
         say(f"\n{table.summary()}")
     if options.report:
         from psychoedu.report.diagnosis import diagnosis_page
 
-        folder = Path(options.report)
-        folder.mkdir(parents=True, exist_ok=True)
-        target = folder / "index.html"
         title = f"Diagnosis of {Path(options.responses).name}"
-        target.write_text(diagnosis_page(diagnosis, title, comparison=comparison, mastery=table), encoding="utf-8")
-        say(f"wrote {target}: the report; open it in a browser")
+        write_page(options.report, diagnosis_page(diagnosis, title, comparison=comparison, mastery=table), say)
 
 
 def _whom(table: MasteryTable, options: argparse.Namespace) -> str:

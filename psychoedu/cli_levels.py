@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from psychoedu.cli_diagnose import fit_to_of
+from psychoedu.cli_files import check_table_name, write_page, write_table
 from psychoedu.cli_values import value_named
 from psychoedu.exceptions import DataError, FileFormatError
 from psychoedu.persistence import load
@@ -34,7 +35,6 @@ AS_OPTION = {
     "condition": "--condition-column COLUMN",
 }
 """Options that stand for arguments of functions which messages name."""
-TABLES = {".md": "to_markdown", ".tex": "to_latex", ".html": "to_html"}
 
 
 def add_booklet(commands: Any, add_reading: Callable[[argparse.ArgumentParser], None]) -> argparse.ArgumentParser:
@@ -118,8 +118,7 @@ def add_classify(commands: Any, add_reading: Callable[[argparse.ArgumentParser],
 
 def targets(options: argparse.Namespace) -> list[str | None]:
     """Return the files that a command is to write."""
-    if getattr(options, "table", None) is not None and Path(options.table).suffix.lower() not in TABLES:
-        raise FileFormatError(f"--table {options.table}: expected a name that ends in {', '.join(TABLES)}.")
+    check_table_name(getattr(options, "table", None))
     return [getattr(options, name, None) for name in ("out", "csv", "form", "facilitator", "json", "table")]
 
 
@@ -196,7 +195,7 @@ def run_bookmark(options: argparse.Namespace, say: Callable[[str], None]) -> Non
     if options.report:
         from psychoedu.report.levels import levels_page
 
-        _write_page(options.report, levels_page(cuts, calibration=_with_groups(bank)), say)
+        write_page(options.report, levels_page(cuts, calibration=_with_groups(bank)), say)
 
 
 def run_classify(
@@ -240,13 +239,12 @@ def run_classify(
         found.levels.save(options.json)
         say(f"wrote {options.json}: the levels")
     if options.table:
-        kind = Path(options.table).suffix.lower()
-        Path(options.table).write_text(getattr(found, TABLES[kind])(), encoding="utf-8")
+        write_table(found, options.table)
         say(f"wrote {options.table}: levels of {counted(len(found.models), 'model')}")
     if options.report:
         from psychoedu.report.levels import levels_page
 
-        _write_page(options.report, levels_page(cuts, "Levels", calibration=_with_groups(bank), level_table=found), say)
+        write_page(options.report, levels_page(cuts, "Levels", calibration=_with_groups(bank), level_table=found), say)
 
 
 def _load_kinds() -> None:
@@ -300,10 +298,3 @@ def _round(text: str | None) -> Any:
     if text is None:
         return None
     return int(text) if text.isdecimal() else text
-
-
-def _write_page(folder: str, text: str, say: Callable[[str], None]) -> None:
-    target = Path(folder) / "index.html"
-    target.parent.mkdir(parents=True, exist_ok=True)
-    target.write_text(text, encoding="utf-8")
-    say(f"wrote {target}: the report; open it in a browser")

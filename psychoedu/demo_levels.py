@@ -19,7 +19,7 @@ from psychoedu.standard_setting.annotations import annotation_cuts
 from psychoedu.standard_setting.booklet import booklet
 from psychoedu.standard_setting.bookmark import bookmark
 from psychoedu.standard_setting.cut_scores import CutScores
-from psychoedu.standard_setting.impact import impact, survival_curves
+from psychoedu.standard_setting.impact import impact, impact_texts, survival_curves
 from psychoedu.standard_setting.level_table import LevelTable, level_table
 
 HEADING = "CSE levels (simulated data)"
@@ -73,8 +73,7 @@ def run_levels(folder: Path, calibration: Any, responses: ResponseMatrix, say: C
     groups = responses.respondents["group"].where(learner)
     shares = impact(scores, cuts, groups)
     say("\nImpact: share of each group of learners at each level\n")
-    wide = shares["share"].unstack("group").loc[list(cuts.level_labels)]
-    say(wide.to_string(float_format=lambda value: f"{value:.1%}"))
+    say(impact_texts(shares).to_string())
     models = level_table(calibration, responses.select(respondents=~learner), cuts, separator="_")
     say("\nModel rows under both prompts\n")
     rows, _, legend = models.summary().partition("\n\n")

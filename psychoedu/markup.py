@@ -1,9 +1,10 @@
-"""Labels from data as plain text in LaTeX and Markdown, and tables made of them."""
+"""Labels from data as plain text in LaTeX, Markdown and HTML, and tables made of them."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from html import escape
 
 _LATEX = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_",
@@ -52,4 +53,23 @@ def latex_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     columns = f"l{'r' * (len(heads) - 1)}"
     return "\n".join(
         [rf"\begin{{tabular}}{{{columns}}}", r"\toprule", head, r"\midrule", *body, r"\bottomrule", r"\end{tabular}"]
+    )
+
+
+def html_facts(rows: Sequence[tuple[str, str]]) -> str:
+    """Return names and values as an HTML list, escaped here."""
+    items = "".join(f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>" for name, value in rows)
+    return f'<dl class="facts">{items}</dl>\n'
+
+
+def html_table(heads: Sequence[str], rows: Sequence[Sequence[str]], caption: str) -> str:
+    """Return an HTML table that can be scrolled to by keyboard; the first column is text. Cells are escaped here."""
+    head = "".join(f'<th scope="col"{"" if place else " class=text"}>{escape(name)}</th>' for place, name in enumerate(heads))
+    lines = [
+        f'<tr><th scope="row">{escape(row[0])}</th>{"".join(f"<td>{escape(cell)}</td>" for cell in row[1:])}</tr>' for row in rows
+    ]
+    body = "\n".join(lines)
+    return (
+        f'<div class="scroll whole" tabindex="0" role="region" aria-label="{escape(caption)}">\n<table>\n'
+        f"<caption>{escape(caption)}</caption>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody>\n</table>\n</div>\n"
     )

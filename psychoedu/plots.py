@@ -16,10 +16,11 @@ import pandas as pd
 from scipy.special import expit
 from scipy.stats import norm
 
-from psychoedu._typing import CodeArray, FloatArray
+from psychoedu._typing import BoolArray, CodeArray, FloatArray
 from psychoedu.exceptions import DataError, LabelError
 from psychoedu.irt.empirical import empirical_curves
 from psychoedu.irt.models import item_information, probability
+from psychoedu.standard_setting.locations import location_errors, rp_locations
 from psychoedu.validation import has_label
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ class _Population:
     share: float
 
 
-def wright_map(calibration: Any, ax: Axes | None = None) -> Axes:
+def wright_map(calibration: Any, ax: Axes | None = None, response_probability: float = 0.5) -> Axes:
     """Draw respondents and items on one scale (Wright map).
 
     Parameters
@@ -52,6 +53,8 @@ def wright_map(calibration: Any, ax: Axes | None = None) -> Axes:
         What to draw. A calibration read from a file has no responses: its populations are drawn without the histogram.
     ax : matplotlib Axes, optional
         Where to draw; a new figure if None.
+    response_probability : float, default 0.5
+        Items stand where they are answered with this probability: at their difficulty for 0.5 without guessing.
 
     Returns
     -------
@@ -60,19 +63,25 @@ def wright_map(calibration: Any, ax: Axes | None = None) -> Axes:
     Notes
     -----
     Left: histogram of the EAP scores, and the normal population of each group in proportion to its size, which is wider than the
-    EAP scores because these are shrunk. Right: each item at its difficulty with a 95% interval; flagged items are orange-red and
+    EAP scores because these are shrunk. Right: each item at its location with a 95% interval; flagged items are orange-red and
     open. Items beyond the frame are named. More than 80 items are drawn as a histogram.
     """
     bank = _bank(calibration)
-    ax = _axes(ax, (6.5, 4.2) if len(bank.labels) <= 25 else (7.2, 7.0))
+    ax = new_axes(ax, (6.5, 4.2) if len(bank.labels) <= 25 else (7.2, 7.0))
     populations, theta = _populations(calibration), _eap(calibration)
-    low, high = _theta_range(populations, bank, theta)
+    at_half = response_probability == 0.5
+    places, errors, flagged = _item_places(calibration, bank, None if at_half else response_probability)
+    low, high = _theta_range(populations, places, theta)
     ax.set_ylim(low, high)
     ax.set_xlim(-1.0, 1.25)
     _draw_respondents(ax, theta, populations, (low, high))
-    _draw_item_difficulties(ax, calibration, bank, (low, high))
+    _draw_items(ax, bank, places, errors, flagged, (low, high))
     ax.axvline(0.0, color=GREY, linewidth=0.8)
-    ax.set_xticks([-0.5, 0.625], ["Respondents", "Items (difficulty, 95% interval)"])
+    what = "difficulty" if at_half else f"location at RP {response_probability:.4g}"
+    ax.set_xticks(
+        [-0.5, 0.625],
+        ["Respondents", f"Items ({what}, 95% interval)"],
+    )
     ax.tick_params(axis="x", length=0)
     ax.set_ylabel(_theta_label(calibration))
     return ax
@@ -105,9 +114,9 @@ def icc(calibration: Any, item: Any, ax: Axes | None = None, n_groups: int = 10)
     """
     bank = _bank(calibration)
     positions = _positions(bank, item)
-    ax = _axes(ax, (4.6, 3.6))
+    ax = new_axes(ax, (4.6, 3.6))
     populations = _populations(calibration)
-    low, high = _theta_range(populations, bank, None)
+    low, high = _theta_range(populations, bank.difficulty, None)
     theta = np.linspace(low, high, 241)
     guessing = _guessing(bank)
     curves = probability(
@@ -165,9 +174,9 @@ def information(calibration: Any, ax: Axes | None = None) -> Axes:
     Grey: the populations, without a scale, to show where respondents are.
     """
     bank = _bank(calibration)
-    ax = _axes(ax, (4.6, 3.6))
+    ax = new_axes(ax, (4.6, 3.6))
     populations = _populations(calibration)
-    low, high = _theta_range(populations, bank, None)
+    low, high = _theta_range(populations, bank.difficulty, None)
     theta = np.linspace(low, high, 241)
     total = item_information(theta, bank.discrimination, bank.intercept, _guessing(bank)).sum(axis=1)
     top = 1.12 * float(total.max()) if total.max() > 0 else 1.0
@@ -210,7 +219,7 @@ def group_distributions(calibration: Any, ax: Axes | None = None) -> Axes:
     populations = _populations(calibration)
     if not populations:
         raise DataError("An item bank has no populations to draw. Pass the calibration that the bank came from.")
-    ax = _axes(ax, (4.6, 3.2))
+    ax = new_axes(ax, (4.6, 3.2))
     low = min(population.mean - 3.5 * population.sd for population in populations)
     high = max(population.mean + 3.5 * population.sd for population in populations)
     theta = np.linspace(low, high, 301)
@@ -233,7 +242,8 @@ def plain(label: Any) -> str:
     return str(label).replace("$", r"\$")
 
 
-def _axes(ax: Axes | None, size: tuple[float, float]) -> Axes:
+def new_axes(ax: Axes | None, size: tuple[float, float]) -> Axes:
+    """Return the axes to draw on, those of a new figure of this size (inches) if None, without lines at the top and the right."""
     if ax is None:
         from matplotlib import pyplot
 
@@ -298,13 +308,13 @@ def _eap(calibration: Any) -> FloatArray | None:
     return theta[np.isfinite(theta)]
 
 
-def _theta_range(populations: Sequence[_Population], bank: Any, theta: FloatArray | None) -> tuple[float, float]:
+def _theta_range(populations: Sequence[_Population], places: Any, theta: FloatArray | None) -> tuple[float, float]:
     """Return a frame that holds the populations, the scores and most items, no wider than 6 on either side of them."""
     low = min([-3.5, *(population.mean - 3.2 * population.sd for population in populations)])
     high = max([3.5, *(population.mean + 3.2 * population.sd for population in populations)])
     outer_low, outer_high = min(low, -_LIMIT), max(high, _LIMIT)
-    difficulty = np.asarray(bank.difficulty, dtype=np.float64)
-    values = [difficulty] if theta is None else [difficulty, theta]
+    places = np.asarray(places, dtype=np.float64)
+    values = [places] if theta is None else [places, theta]
     inside = np.concatenate([value[(value > outer_low) & (value < outer_high)] for value in values])
     if inside.size and theta is not None:
         low, high = min(low, float(inside.min()) - 0.3), max(high, float(inside.max()) + 0.3)
@@ -332,36 +342,46 @@ def _draw_respondents(
         ax.legend(frameon=False, fontsize=8, loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=3, borderaxespad=0.2)
 
 
-def _draw_item_difficulties(ax: Axes, calibration: Any, bank: Any, limits: tuple[float, float]) -> None:
-    difficulty = np.asarray(bank.difficulty, dtype=np.float64)
-    error = np.full(len(difficulty), np.nan)
-    flagged = np.zeros(len(difficulty), dtype=bool)
-    if hasattr(calibration, "groups"):  # a bank has neither standard errors nor flags
+def _item_places(calibration: Any, bank: Any, response_probability: float | None) -> tuple[FloatArray, FloatArray, BoolArray]:
+    """Return where each item stands, the standard error of that (nan where unknown) and whether it is flagged."""
+    places = np.asarray(bank.difficulty, dtype=np.float64)
+    errors, flagged = np.full(len(places), np.nan), np.zeros(len(places), dtype=bool)
+    if hasattr(calibration, "groups"):  # a bank has neither standard errors of difficulties nor flags
         items = calibration.items
-        error = items["difficulty_se"].to_numpy(dtype=np.float64)
+        errors = items["difficulty_se"].to_numpy(dtype=np.float64)
         flagged = np.array([bool({*str(text).split("; ")} - {"", "fixed"}) for text in items["flags"]], dtype=bool)
-    inside = (difficulty > limits[0]) & (difficulty < limits[1])
+    if response_probability is not None:
+        places = rp_locations(bank.discrimination, bank.intercept, _guessing(bank), response_probability)
+        if bank.covariance is not None:
+            errors = location_errors(bank.discrimination, places, bank.covariance)
+    return places, errors, flagged
+
+
+def _draw_items(
+    ax: Axes, bank: Any, places: FloatArray, errors: FloatArray, flagged: BoolArray, limits: tuple[float, float]
+) -> None:
+    inside = (places > limits[0]) & (places < limits[1])
     shown = np.flatnonzero(inside)
     outside = np.flatnonzero(~inside)
     if outside.size:
-        names = ", ".join(f"{plain(bank.labels[j])} ({difficulty[j]:.1f})" for j in outside[:4])
+        names = ", ".join(f"{plain(bank.labels[j])} ({places[j]:.1f})" for j in outside[:4])
         more = f" and {outside.size - 4} more" if outside.size > 4 else ""
         ax.text(1.25, limits[0], f"beyond the frame: {names}{more} ", ha="right", va="bottom", fontsize=7, color=VERMILION)
     if len(shown) > _MAX_LABELS:
-        heights, edges = np.histogram(difficulty[shown], bins=np.arange(limits[0], limits[1] + 0.2, 0.2))
+        heights, edges = np.histogram(places[shown], bins=np.arange(limits[0], limits[1] + 0.2, 0.2))
         middle, top = (edges[:-1] + edges[1:]) / 2.0, max(1, int(heights.max()))
         ax.barh(middle, 1.1 * heights / top, height=0.9 * np.diff(edges), color=SKY, edgecolor=BLUE, linewidth=0.5)
         return
-    shown = shown[np.argsort(difficulty[shown], kind="stable")]
+    shown = shown[np.argsort(places[shown], kind="stable")]
     labels = [plain(bank.labels[j]) for j in shown]
-    size, columns, width = _label_columns(ax, difficulty[shown], labels, limits)
+    size, columns, width = _label_columns(ax, places[shown], labels, limits)
     for j, label, column in zip(shown, labels, columns, strict=True):
         x = 0.06 + width * column
         colour = VERMILION if flagged[j] else BLUE
-        if np.isfinite(error[j]):
-            ax.plot([x, x], difficulty[j] + _Z95 * error[j] * np.array([-1, 1]), color=colour, linewidth=0.7, alpha=0.55)
-        ax.plot(x, difficulty[j], "o", color=colour, markersize=3.2, markerfacecolor="white" if flagged[j] else colour)
-        ax.text(x + 0.02, difficulty[j], label, fontsize=size, va="center", color=colour if flagged[j] else "black")
+        if np.isfinite(errors[j]):
+            ax.plot([x, x], places[j] + _Z95 * errors[j] * np.array([-1, 1]), color=colour, linewidth=0.7, alpha=0.55)
+        ax.plot(x, places[j], "o", color=colour, markersize=3.2, markerfacecolor="white" if flagged[j] else colour)
+        ax.text(x + 0.02, places[j], label, fontsize=size, va="center", color=colour if flagged[j] else "black")
 
 
 def _label_columns(

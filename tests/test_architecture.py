@@ -20,13 +20,13 @@ FLOORS = {
     1: "_typing _version exceptions markup",
     2: """persistence validation responses response_codes response_data response_errors response_files response_readers
           response_repeats response_selection response_summary model_conditions cdm.q_matrix cdm.coders""",
-    3: """bootstrap.resampling bootstrap.corrections bootstrap.intervals bootstrap.ranking bootstrap.rank_correlation
-          bootstrap.decision_study bootstrap.variance_components cdm.likelihood cdm.conditions cdm.memory cdm.profiles
-          cdm.limited_information cdm.moments cdm.multiplicity cdm.pair_fit cdm.pvaf cdm.stepwise cdm.wald cdm.monotone
-          cdm.models cdm.structures cdm.populations cdm.persons irt.blocks irt.classical irt.derivatives irt.empirical
-          irt.information irt.likelihood irt.mode irt.models irt.packing irt.population irt.posterior irt.quadrature
-          standard_setting.agreement standard_setting.decisions standard_setting.joint_draws standard_setting.locations
-          standard_setting.weighted_scores standard_setting.curve_inverse""",
+    3: """proportions bootstrap.resampling bootstrap.corrections bootstrap.intervals bootstrap.ranking
+          bootstrap.rank_correlation bootstrap.decision_study bootstrap.variance_components cdm.likelihood cdm.conditions
+          cdm.memory cdm.profiles cdm.limited_information cdm.moments cdm.multiplicity cdm.pair_fit cdm.pvaf cdm.stepwise
+          cdm.wald cdm.monotone cdm.models cdm.structures cdm.populations cdm.persons irt.blocks irt.classical
+          irt.derivatives irt.empirical irt.information irt.likelihood irt.mode irt.models irt.packing irt.population
+          irt.posterior irt.quadrature standard_setting.agreement standard_setting.decisions standard_setting.joint_draws
+          standard_setting.locations standard_setting.weighted_scores standard_setting.curve_inverse""",
     4: """bootstrap.streams bootstrap.design bootstrap.reading bootstrap.plan bootstrap.engine bootstrap.analysis
           bootstrap.pairing bootstrap.group_means cdm.item_step cdm.em cdm.information cdm.newton cdm.starts cdm.fitting
           irt.checks irt.covariance irt.estimation irt.fitting irt.objective irt.parameters irt.priors irt.reliability
@@ -48,9 +48,9 @@ FLOORS = {
           irt.resampled standard_setting.accuracy standard_setting.angoff standard_setting.annotations
           standard_setting.bookmark standard_setting.classify standard_setting.examinees standard_setting.impact
           standard_setting.level_table standard_setting.facilitator standard_setting.jackknife standard_setting.joint""",
-    7: """cli cli_contrast cli_diagnose cli_values datasets demo demo_diagnosis plots report runners cli_levels demo_levels
-          bootstrap.plots bootstrap.leaderboard_plots cdm.plots report.contrast report.diagnosis report.html report.page
-          report.panel_form report.panel_common report.facilitator_page report.levels standard_setting.plots
+    7: """cli cli_contrast cli_diagnose cli_values datasets demo demo_diagnosis plots report runners cli_levels cli_files
+          demo_levels bootstrap.plots bootstrap.leaderboard_plots cdm.plots report.contrast report.diagnosis report.html
+          report.page report.panel_form report.panel_common report.facilitator_page report.levels standard_setting.plots
           standard_setting.plot_labels""",
 }
 FLOOR_OF = {module: floor for floor, modules in FLOORS.items() for module in modules.split()}

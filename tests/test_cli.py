@@ -1,5 +1,6 @@
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -460,3 +461,54 @@ def test_demo_may_be_run_again_but_spares_other_folders(demo, capsys, tmp_path, 
     status, _, err = run(capsys, "demo", "--out", tmp_path / "mine" / "index.html")
     assert status == 2
     assert "is a file" in err
+
+
+def test_demo_writes_what_the_panel_and_the_levels_need(demo):
+    _, folder, _ = demo
+    pages, cuts = load(folder / "booklet.json"), load(folder / "cut_scores.json")
+    placements = pd.read_csv(folder / "panel_placements.csv")
+    pd.testing.assert_frame_equal(placements, datasets.load_cse_like_panel())
+    final = placements[placements["round"] == 2]
+    for level in cuts.levels:  # two panellists: the median is the mean of the locations of their pages
+        own = final.loc[final["level"] == level, "page"]
+        assert cuts.cut_scores[level] == pytest.approx(pages.locations[own - 1].mean(), abs=1e-12)
+    frame = pd.read_csv(folder / "booklet.csv", index_col="page")
+    np.testing.assert_allclose(frame["rp_location"], pages.locations, rtol=1e-12)
+    np.testing.assert_allclose(pd.read_csv(folder / "cut_scores.csv", index_col="level")["cut_score"], cuts.values, rtol=1e-12)
+    by_rp = pd.read_csv(folder / "cut_scores_by_rp.csv", index_col="response_probability")
+    np.testing.assert_allclose(by_rp.loc[0.67], cuts.values, rtol=1e-12)
+    assert (np.diff(by_rp.to_numpy(), axis=0) > 0).all()  # asked for more certainty, the same items lie higher
+    for name in ("panel_form", "panel_facilitator"):
+        html = (folder / f"{name}.html").read_text(encoding="utf-8")
+        assert pages.fingerprint in html
+        assert "(demonstration)" in html
+
+
+def test_demo_places_24_model_rows_and_the_learners_on_the_levels(demo):
+    done, folder, _ = demo
+    cuts = load(folder / "cut_scores.json")
+    cells = pd.read_csv(folder / "levels_models.csv")
+    scores = pd.read_csv(folder / "model_scores.csv", index_col="respondent")["theta"]
+    assert cells["respondent"].tolist() == scores.index.tolist()
+    names = np.array(["below CSE-3", *cuts.levels])
+    assert cells["level"].tolist() == names[np.searchsorted(cuts.values, scores, side="right")].tolist()
+    assert cells["p_level"].between(0.0, 1.0).all()
+    impact = pd.read_csv(folder / "levels_impact.csv", index_col=["group", "level"])
+    assert impact["n"].groupby("group", sort=False).first().to_dict() == {"junior": 1102, "college": 948}
+    np.testing.assert_allclose(impact["share"].groupby("group").sum(), 1.0, rtol=1e-9)
+    for _, row in impact.iterrows():
+        text = f"{row['share']:.1%} ({row['low']:.1%} to {row['high']:.1%})"
+        assert text in done.stdout
+        assert text in (folder / "index.html").read_text(encoding="utf-8")
+    said = " ".join(done.stdout.split())
+    assert "no panel met, and the levels say nothing about China's Standards of English or about any model" in said
+    assert "Model rows under both prompts" in said
+    assert re.search(r"M05_p2: \S.* \(theta", said)
+    assert (folder / "levels_models.tex").read_text(encoding="utf-8").startswith("\\begin{table}")
+
+
+def test_demo_draws_the_levels(demo):
+    _, folder, _ = demo
+    for kind in ("cuts", "cuts_information", "panel", "rp_sensitivity", "models", "impact"):
+        assert (folder / f"levels_{kind}.png").read_bytes().startswith(b"\x89PNG")
+        assert (folder / f"levels_{kind}.pdf").read_bytes().startswith(b"%PDF")

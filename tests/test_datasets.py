@@ -91,3 +91,34 @@ def test_a_missing_file_says_what_to_do(monkeypatch, tmp_path):
     monkeypatch.setattr(datasets, "__file__", str(tmp_path / "psychoedu" / "datasets.py"))
     with pytest.raises(FileFormatError, match=r"lsat7\.csv is missing .* Install psychoedu again"):
         datasets.load_lsat7()
+
+
+def test_the_panel_is_two_panellists_two_rounds_and_four_levels(root):
+    panel = datasets.load_cse_like_panel()
+    assert panel.columns.tolist() == ["panellist", "round", "level", "page"]
+    expected = [[name, number, f"CSE-{level}"] for name in ("E1", "E2") for number in (1, 2) for level in (3, 4, 5, 6)]
+    assert sorted(panel[["panellist", "round", "level"]].to_numpy().tolist()) == sorted(expected)
+    assert panel["page"].between(1, 61).all()
+    rising = panel.sort_values("level", kind="stable").groupby(["panellist", "round"])["page"]
+    assert rising.apply(lambda pages: (pages.diff().iloc[1:] > 0).all()).all()
+    pd.testing.assert_frame_equal(panel, pd.read_csv(root / "data" / "cse_like_panel.csv"))
+
+
+def test_the_panel_moved_together_for_its_second_round():
+    pages = datasets.load_cse_like_panel().pivot(index=["round", "level"], columns="panellist", values="page")
+    apart = (pages["E1"] - pages["E2"]).abs()
+    assert (apart[2].to_numpy() <= apart[1].to_numpy()).all()
+    assert apart[2].sum() < apart[1].sum()
+
+
+def test_every_item_is_annotated_with_a_level_that_rises_with_its_difficulty(root):
+    levels = datasets.load_cse_like_levels()
+    responses = datasets.load_cse_like()
+    assert levels.index.tolist() == responses.item_labels.tolist()
+    assert set(levels) == {f"CSE-{level}" for level in range(2, 8)}
+    right = responses.select(respondents={"group": "junior"}).to_frame().mean().dropna()
+    number = levels.str.removeprefix("CSE-").astype(int).loc[right.index]
+    assert right.corr(number, method="spearman") < -0.5  # harder items, higher levels
+    text = (root / "data" / "README.md").read_text(encoding="utf-8")
+    for name in ("cse_like_panel.csv", "cse_like_levels.csv"):
+        assert name in text.partition("cse_like_panel.csv, cse_like_levels.csv: simulated")[2]

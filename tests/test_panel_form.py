@@ -6,45 +6,23 @@ import base64
 import hashlib
 import json
 import re
-from html.parser import HTMLParser
 from importlib.resources import files
 
 import numpy as np
 import pandas as pd
 import pytest
+from html_outline import Outline
 from panel_booklet import DESCRIPTORS, LEVELS, grammar_booklet, item_table
+from scipy.stats import norm
 
 from psychoedu.exceptions import DataError, DuplicateLabelError, LabelError
 from psychoedu.report.facilitator_page import facilitator_page
 from psychoedu.report.panel_common import probability_words, script_json
 from psychoedu.report.panel_form import panel_form, task_words
+from psychoedu.standard_setting.impact import survival_curves
 
-VOID = {"meta", "img", "br", "link", "input"}
 HOSTILE = "</script><img src=x onerror='alert(1)'>\u2028\"&amp;"
 SCRIPTS = ("panel_common.js", "panel_form.js", "facilitator_page.js")
-
-
-class Outline(HTMLParser):
-    """Collects tags, attributes and words, and checks that every tag is closed."""
-
-    def __init__(self, text):
-        super().__init__(convert_charrefs=True)
-        self.open, self.tags, self.attributes, self.words = [], [], [], []
-        self.feed(text)
-        assert self.open == []
-
-    def handle_starttag(self, tag, attributes):
-        self.tags.append(tag)
-        self.attributes.append((tag, dict(attributes)))
-        if tag not in VOID:
-            self.open.append(tag)
-
-    def handle_endtag(self, tag):
-        assert self.open.pop() == tag
-
-    def handle_data(self, data):
-        if data.strip() and self.open[-1] not in ("style", "script"):
-            self.words.append(data)
 
 
 @pytest.fixture(scope="module")
@@ -127,6 +105,43 @@ def test_what_is_not_known_is_left_out():
     assert words.count("key") == words.count("subskill") == words.count("p") == 1
     assert "0.25" in words
     assert not {"nan", "None"} & set(words)
+
+
+@pytest.mark.parametrize(
+    ("texts", "said"), [(None, 1), ([None, None], 1), ([np.nan, ""], 1), (["I ____ here.", None], 0), (["I ____ here.", "x"], 0)]
+)
+def test_a_booklet_without_item_texts_says_where_they_are(texts, said):
+    table = item_table().drop(columns="text").iloc[:2]
+    table = table if texts is None else table.assign(text=texts)
+    words = Outline(panel_form(grammar_booklet(items=table), ["A"])).words
+    assert sum("read each item in the test booklet itself" in text for text in words) == said
+
+
+def announced(booklet, impact):
+    """Return what the sheet says about its impact data before a file is opened, and what its script reads of the numbers."""
+    html = facilitator_page(booklet, LEVELS, impact=impact)
+    data = json.loads(re.search(r'id="panel-data">(.*?)</script>', html, re.DOTALL)[1])
+    return [text for text in Outline(html).words if text.startswith("Impact data")], [group.get("n") for group in data["impact"]]
+
+
+def test_the_sheet_announces_its_impact_data(booklet):
+    curve = ([0, 1], [1, 0])
+    both = {"junior": (*curve, 1102), "college": (*curve, np.int64(948))}
+    numbered = "Impact data for: junior (1,102), college (948); in brackets, the number of test takers"
+    assert announced(booklet, both) == ([numbered], [1102, 948])
+    assert announced(booklet, {"junior": curve, 2: [*curve]}) == (["Impact data for: junior, 2"], [None, None])
+    some = "Impact data for: junior, college (1); in brackets, the number of test takers"
+    assert announced(booklet, {"junior": curve, "college": (*curve, 1)}) == ([some], [None, 1])
+    assert announced(booklet, {}) == announced(booklet, None) == ([], [])
+
+
+def test_survival_curves_are_normal_tails_and_count_the_known(booklet):
+    scores = pd.DataFrame({"theta": [-1.0, 0.5, 1.5, np.nan], "theta_se": [0.3, 0.4, 0.5, 0.3]})
+    curves = survival_curves(scores, ["junior", "junior", "college", "college"])
+    assert {group: n for group, (_, _, n) in curves.items()} == {"junior": 2, "college": 1}
+    grid, share, _ = curves["junior"]
+    np.testing.assert_allclose(share, norm.sf(grid[:, None], [-1.0, 0.5], [0.3, 0.4]).mean(axis=1), rtol=1e-9, atol=1e-14)
+    assert announced(booklet, curves)[1] == [2, 1]  # the sheet takes them as they are
 
 
 @pytest.mark.parametrize("which", ["form", "sheet"])
@@ -218,7 +233,13 @@ WRONG_FORM = {
 WRONG_SHEET = {
     "aggregate": ({"aggregate": "mode"}, DataError, "aggregate has to be one of 'median', 'mean'"),
     "impact": ({"impact": [1]}, DataError, "mapping from group"),
-    "no pair": ({"impact": {"g": [1.0, 2.0, 3.0]}}, DataError, "has to be a pair"),
+    "one row": ({"impact": {"g": [[0, 1]]}}, DataError, "(abilities, shares) or (abilities, shares, n); got list of 1"),
+    "four": ({"impact": {"g": ([0, 1], [1, 0], 5, 6)}}, DataError, "(abilities, shares, n); got tuple of 4"),
+    "frame": ({"impact": {"g": pd.DataFrame({"theta": [0, 1]})}}, DataError, "(abilities, shares, n); got DataFrame."),
+    "no rows": ({"impact": {"g": [1.0, 2.0, 3]}}, DataError, "Expected two rows of one length"),
+    "n of 0": ({"impact": {"g": ([0, 1], [1, 0], 0)}}, DataError, "the number of test takers, has to be at least 1; got 0"),
+    "n no count": ({"impact": {"g": ([0, 1], [1, 0], 9.5)}}, DataError, "test takers, has to be a whole number; got 9.5"),
+    "n missing": ({"impact": {"g": ([0, 1], [1, 0], None)}}, DataError, "impact['g'][2], the number of test takers, has to be"),
     "lengths": ({"impact": {"g": ([0, 1], [1, 0.5, 0])}}, DataError, "Expected two rows of one length"),
     "one point": ({"impact": {"g": ([0], [1])}}, DataError, "at least 2"),
     "words": ({"impact": {"g": (["a", "b"], [1, 0])}}, DataError, "has to hold numbers"),

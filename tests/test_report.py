@@ -1,12 +1,12 @@
 import base64
 import re
 from dataclasses import replace
-from html.parser import HTMLParser
 from xml.etree import ElementTree
 
 import numpy as np
 import pandas as pd
 import pytest
+from html_outline import Outline
 from scipy.special import expit
 
 from psychoedu import datasets
@@ -16,35 +16,6 @@ from psychoedu.persistence import load
 from psychoedu.report import calibration_page, calibration_section
 from psychoedu.report.html import COLUMNS
 from psychoedu.report.page import column_title, number, page, table
-
-VOID = {"meta", "img", "br", "link"}
-
-
-class Outline(HTMLParser):
-    """Collects tags, attributes and text, and checks that every tag is closed."""
-
-    def __init__(self, text):
-        super().__init__(convert_charrefs=True)
-        self.open, self.tags, self.attributes, self.words = [], [], [], []
-        self.feed(text)
-        assert self.open == []
-
-    def handle_starttag(self, tag, attributes):
-        self.tags.append(tag)
-        self.attributes.append((tag, dict(attributes)))
-        if tag not in VOID:
-            self.open.append(tag)
-
-    def handle_endtag(self, tag):
-        assert self.open.pop() == tag
-
-    def handle_data(self, data):
-        if self.open and self.open[-1] != "style":
-            self.words.append(data)
-
-    @property
-    def text(self):
-        return "\n".join(word for word in self.words if word.strip())
 
 
 @pytest.fixture(scope="module")

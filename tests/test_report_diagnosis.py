@@ -2,42 +2,18 @@
 
 import re
 from dataclasses import replace
-from html.parser import HTMLParser
 
 import numpy as np
 import pandas as pd
 import pytest
+from html_outline import Outline
 
 import psychoedu as pe
 from psychoedu.report import diagnosis_page, diagnosis_section
 from psychoedu.report.diagnosis import FLAGS, MAX_BARS, comparison_text
 from psychoedu.report.page import page
 
-VOID = {"meta", "img", "br", "link"}
 HOSTILE = "<script>alert(1)</script>"
-
-
-class Outline(HTMLParser):
-    """Collects tags, attributes and words, and checks that every tag is closed."""
-
-    def __init__(self, text):
-        super().__init__(convert_charrefs=True)
-        self.open, self.tags, self.attributes, self.words = [], [], [], []
-        self.feed(text)
-        assert self.open == []
-
-    def handle_starttag(self, tag, attributes):
-        self.tags.append(tag)
-        self.attributes.append((tag, dict(attributes)))
-        if tag not in VOID:
-            self.open.append(tag)
-
-    def handle_endtag(self, tag):
-        assert self.open.pop() == tag
-
-    def handle_data(self, data):
-        if data.strip() and self.open[-1] != "style":
-            self.words.append(data)
 
 
 @pytest.fixture(scope="module")

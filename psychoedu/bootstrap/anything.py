@@ -16,7 +16,7 @@ from psychoedu._version import __version__
 from psychoedu.bootstrap.bootstrapped import Bootstrapped
 from psychoedu.bootstrap.corrections import CORRECTIONS, inflate, inflation, n_draws
 from psychoedu.bootstrap.design import ClusterDesign
-from psychoedu.bootstrap.engine import MOST_FAILED, in_parallel
+from psychoedu.bootstrap.engine import MOST_FAILED, check_jobs, in_parallel
 from psychoedu.bootstrap.intervals import basic_limits, bca_limits, percentile_limits
 from psychoedu.bootstrap.reading import ONLY
 from psychoedu.bootstrap.resampling import acceleration, draw_places
@@ -138,7 +138,7 @@ def bootstrap(
         )
     layout = layout_of(design, correction, check_choice(singleton, ("raise", "certainty"), "singleton"))
     seed = seed_of(rng)
-    jobs = None if n_jobs is None else check_integer(n_jobs, "n_jobs")
+    jobs = None if n_jobs is None else check_jobs(n_jobs)
     names, values = _named(statistic(_everything(layout, takes, vectorized)), vectorized)
     run = partial(_run_block, statistic, layout, seed, takes, vectorized, names)
     calls = [partial(run, block, min(BLOCK, size - block * BLOCK)) for block in range(-(-size // BLOCK))]

@@ -14,7 +14,7 @@ from psychoedu._version import __version__
 from psychoedu.bootstrap.comparison import ModelComparison
 from psychoedu.bootstrap.corrections import CORRECTIONS
 from psychoedu.bootstrap.design import MISSING_POLICIES, ClusterDesign
-from psychoedu.bootstrap.engine import estimates_of, limits_of, resample
+from psychoedu.bootstrap.engine import check_jobs, estimates_of, limits_of, resample
 from psychoedu.bootstrap.intervals import holm, max_t_limits, p_value, percentile_limits
 from psychoedu.bootstrap.pairing import Pairing, exact_mcnemar, pair_up, sign_flip_p
 from psychoedu.bootstrap.plan import PAIRED, Choices, Plan, Side, plan_of
@@ -130,7 +130,7 @@ def compare_models(
         correction = check_choice(correction, CORRECTIONS, "correction")
     rule = check_choice(pairs, PAIR_RULES, "pairs")
     bound = None if margin is None else check_positive(margin, "margin")
-    jobs = check_integer(n_jobs, "n_jobs")
+    jobs = check_jobs(n_jobs)
     check_choice(missing, MISSING_POLICIES, "missing")
     design = rewards
     if not isinstance(design, ClusterDesign):

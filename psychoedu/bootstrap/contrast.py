@@ -15,6 +15,7 @@ from psychoedu._version import __version__
 from psychoedu.bootstrap.analysis import Source, analyse
 from psychoedu.bootstrap.corrections import CORRECTIONS
 from psychoedu.bootstrap.design import ClusterDesign
+from psychoedu.bootstrap.engine import check_jobs
 from psychoedu.bootstrap.intervals import METHODS
 from psychoedu.bootstrap.plan import PAIRED, WEIGHTING_WORDS, Choices, Plan, Side, plan_of, side_of
 from psychoedu.bootstrap.resampling import estimate
@@ -145,7 +146,7 @@ def contrast(
     method = check_choice(method, METHODS, "method")
     if correction is not None:
         correction = check_choice(correction, CORRECTIONS, "correction")
-    jobs = check_integer(n_jobs, "n_jobs")
+    jobs = check_jobs(n_jobs)
     choices = Choices(weighting, resample_within, singleton, correction)
     design = _design_of(rewards, stratum, cluster, model, reward, item, repeat, condition, missing, focal, comparison)
     if focal is None:

@@ -10,7 +10,8 @@ import pandas as pd
 
 from psychoedu._typing import FloatArray, IntArray
 from psychoedu.bootstrap.analysis import Source
-from psychoedu.bootstrap.intervals import clopper_pearson_limits, wilson_limits
+from psychoedu.bootstrap.intervals import clopper_pearson_limits
+from psychoedu.proportions import wilson_interval
 
 BOUNDARY_COLUMNS = ("n_clusters", "value", "wilson_low", "wilson_high", "clopper_pearson_low", "clopper_pearson_high")
 
@@ -59,7 +60,8 @@ def boundary_table(source: Source, confidence_level: float) -> pd.DataFrame:
         if size and total in (0.0, size) and design.is_binary:
             seen = int((source.sizes[own].sum(axis=1) > 0).sum())
             right = seen if total else 0
-            limits = (*wilson_limits(right, seen, confidence_level), *clopper_pearson_limits(right, seen, confidence_level))
+            wilson = [float(limit) for limit in wilson_interval(np.array(right / seen), seen, confidence_level)]
+            limits = (*wilson, *clopper_pearson_limits(right, seen, confidence_level))
             rows[name] = (seen, total / size, *limits)
     index = pd.Index(list(rows), name="side", dtype=object)
     return pd.DataFrame(list(rows.values()), columns=list(BOUNDARY_COLUMNS), index=index).astype({"n_clusters": np.int64})

@@ -187,10 +187,6 @@ class ClusterDesign:
         first = np.flatnonzero(np.diff(self.cluster_of, prepend=-1))
         return np.add.reduceat(values, first, axis=0)
 
-    def in_stratum(self, label: Hashable) -> IntArray:
-        """Return the positions of a stratum's clusters."""
-        return np.flatnonzero(self.stratum_of == self.position_of_stratum(label))
-
     def position_of_stratum(self, label: Hashable) -> int:
         """Return the position of a stratum, or raise with those that exist."""
         if has_label(self.strata, label):

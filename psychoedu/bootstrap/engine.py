@@ -23,7 +23,8 @@ from psychoedu.bootstrap.intervals import (
 from psychoedu.bootstrap.plan import Plan
 from psychoedu.bootstrap.resampling import Pool, block_size
 from psychoedu.bootstrap.streams import Seed
-from psychoedu.exceptions import ResamplingError
+from psychoedu.exceptions import DataError, ResamplingError
+from psychoedu.validation import check_integer
 
 MOST_FAILED = 0.05
 """Share of resamples that may fail before an interval is refused."""
@@ -97,6 +98,14 @@ def blocks(n_resamples: int, n_clusters: int) -> list[tuple[int, int]]:
     """
     size = block_size(n_clusters)
     return [(block, min(size, n_resamples - block * size)) for block in range(-(-n_resamples // size))]
+
+
+def check_jobs(n_jobs: object) -> int:
+    """Check a number of workers: at least 1, or negative, which counts back from all cores."""
+    jobs = check_integer(n_jobs, "n_jobs")
+    if jobs == 0:
+        raise DataError("n_jobs has to be 1 or more, or -1 for all cores; got 0.")
+    return jobs
 
 
 def in_parallel(calls: Sequence[Callable[[], Result]], n_jobs: int, shared_memory: bool = False) -> list[Result]:

@@ -200,27 +200,6 @@ def max_t_limits(
     return limits, adjusted
 
 
-def wilson_limits(successes: float, n: float, confidence_level: float) -> tuple[float, float]:
-    """Return Wilson's score interval of a proportion.
-
-    References
-    ----------
-    Wilson, E. B. (1927). Probable inference, the law of succession, and statistical inference. *Journal of the American
-    Statistical Association, 22*, 209-212.
-
-    Examples
-    --------
-    >>> [round(limit, 4) for limit in wilson_limits(10, 10, 0.95)]
-    [0.7225, 1.0]
-    """
-    z = float(ndtri(0.5 + confidence_level / 2.0))
-    share = successes / n
-    middle = (share + z**2 / (2.0 * n)) / (1.0 + z**2 / n)
-    half = z / (1.0 + z**2 / n) * float(np.sqrt(share * (1.0 - share) / n + z**2 / (4.0 * n**2)))
-    low = 0.0 if successes == 0 else max(0.0, middle - half)
-    return low, 1.0 if successes == n else min(1.0, middle + half)
-
-
 def clopper_pearson_limits(successes: float, n: float, confidence_level: float) -> tuple[float, float]:
     """Return the exact (beta) interval of a proportion.
 
@@ -237,21 +216,6 @@ def clopper_pearson_limits(successes: float, n: float, confidence_level: float) 
     tail = (1.0 - confidence_level) / 2.0
     low = 0.0 if successes == 0 else float(betaincinv(successes, n - successes + 1.0, tail))
     high = 1.0 if successes == n else float(betaincinv(successes + 1.0, n - successes, 1.0 - tail))
-    return low, high
-
-
-def newcombe_limits(
-    difference: float, first: float, first_limits: tuple[float, float], second: float, second_limits: tuple[float, float]
-) -> tuple[float, float]:
-    """Return the hybrid interval of first - second from an interval of each.
-
-    References
-    ----------
-    Newcombe, R. G. (1998). Interval estimation for the difference between independent proportions: comparison of eleven methods.
-    *Statistics in Medicine, 17*, 873-890, method 10.
-    """
-    low = difference - float(np.hypot(first - first_limits[0], second_limits[1] - second))
-    high = difference + float(np.hypot(first_limits[1] - first, second - second_limits[0]))
     return low, high
 
 

@@ -14,7 +14,7 @@ from psychoedu._version import __version__
 from psychoedu.bootstrap.analysis import FEW_CLUSTERS, Source
 from psychoedu.bootstrap.corrections import CORRECTIONS
 from psychoedu.bootstrap.design import ClusterDesign
-from psychoedu.bootstrap.engine import Resampled, estimates_of, limits_of, resample
+from psychoedu.bootstrap.engine import Resampled, check_jobs, estimates_of, limits_of, resample
 from psychoedu.bootstrap.group_means import Groups, draw_means, groups_of, nested
 from psychoedu.bootstrap.intervals import METHODS
 from psychoedu.bootstrap.leaderboard_parts import (
@@ -148,7 +148,7 @@ def leaderboard(
     if correction is not None:
         correction = check_choice(correction, CORRECTIONS, "correction")
     choices = Choices(check_choice(weighting, WEIGHTINGS, "weighting"), "stratum", singleton, correction)
-    jobs = check_integer(n_jobs, "n_jobs")
+    jobs = check_jobs(n_jobs)
     names = {"cluster": cluster, "model": model, "reward": reward, "item": item, "repeat": repeat}
     stages, design, group_of = _read(rewards, stage, stratum, names, missing)
     design = replace(design, models=flat(design.models))

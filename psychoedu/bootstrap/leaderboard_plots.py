@@ -13,7 +13,7 @@ import numpy as np
 from psychoedu.bootstrap.leaderboard_text import method_words
 from psychoedu.bootstrap.paper import level_text
 from psychoedu.bootstrap.plots import COLUMN_WIDTHS
-from psychoedu.plots import BLUE, GREY, PALE, VERMILION, plain
+from psychoedu.plots import BLUE, GREY, PALE, VERMILION, new_axes, plain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -48,7 +48,7 @@ def overall_scores(board: Leaderboard, ax: Axes | None = None, stages: bool = Tr
     """
     table, places = board.table, np.arange(len(board.models))
     several = stages and len(board.stages) > 1
-    ax = _axes(ax, (_WIDTH, 1.1 + _ROW * len(table)))
+    ax = new_axes(ax, (_WIDTH, 1.1 + _ROW * len(table)))
     if several:
         for order, label in enumerate(board.stages):
             mark = _STAGE_MARKS[order % len(_STAGE_MARKS)]
@@ -93,7 +93,7 @@ def ranks(board: Leaderboard, ax: Axes | None = None) -> Axes:
     """
     table, n = board.table, len(board.models)
     places = np.arange(n)
-    ax = _axes(ax, (_WIDTH, 1.1 + _ROW * n))
+    ax = new_axes(ax, (_WIDTH, 1.1 + _ROW * n))
     level = level_text(board.confidence_level)
     if board.has_intervals:
         from matplotlib.colors import LinearSegmentedColormap
@@ -137,7 +137,7 @@ def lowest_counts(found: Lowest, ax: Axes | None = None) -> Axes:
     -------
     matplotlib Axes
     """
-    ax = _axes(ax, (_WIDTH, 2.6))
+    ax = new_axes(ax, (_WIDTH, 2.6))
     counts = np.arange(found.n_models + 1)
     inside = (counts >= found.low) & (counts <= found.high)
     level = level_text(found.confidence_level)
@@ -172,12 +172,3 @@ def _rank_ticks(n: int) -> list[int]:
         return list(range(1, n + 1))
     step = 5 * -(-n // 100)
     return [1, *range(step, n + 1, step)]
-
-
-def _axes(ax: Axes | None, size: tuple[float, float]) -> Axes:
-    if ax is None:
-        from matplotlib import pyplot
-
-        _, ax = pyplot.subplots(figsize=size, layout="constrained")
-    ax.spines[["top", "right"]].set_visible(False)
-    return ax

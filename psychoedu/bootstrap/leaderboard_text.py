@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from psychoedu.bootstrap.paper import fixed, level_text
-from psychoedu.markup import latex, latex_table, markdown, markdown_table
+from psychoedu.markup import html_facts, html_table, latex, latex_table, markdown, markdown_table
 
 if TYPE_CHECKING:
     from psychoedu.bootstrap.leaderboard_results import Leaderboard
@@ -282,24 +282,10 @@ def leaderboard_html(board: Leaderboard) -> str:
     parts = [html_table(*board_table(board), caption="Leaderboard")]
     if len(board.stages) > 1:
         parts.append(html_table(*correlation_table(board), caption="Rank correlations between stages"))
-    return "".join([*parts, *html_facts(facts(board), notes_of(board), methods_text(board))])
+    return "".join([*parts, *html_account(facts(board), notes_of(board), methods_text(board))])
 
 
-def html_facts(rows: list[tuple[str, str]], notes: list[str], paragraph: str) -> list[str]:
+def html_account(rows: list[tuple[str, str]], notes: list[str], paragraph: str) -> list[str]:
     """Write facts, notes and a paragraph as HTML."""
-    items = "".join(f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>" for name, value in rows)
-    parts = [f'<dl class="facts">{items}</dl>\n', *(f'<p class="note">Note: {escape(note)}.</p>\n' for note in notes)]
-    return [*parts, f"<p>{escape(paragraph)}</p>\n"]
-
-
-def html_table(heads: list[str], rows: list[list[str]], caption: str) -> str:
-    """Write a table as HTML, cells escaped."""
-    head = "".join(f'<th scope="col"{"" if place else " class=text"}>{escape(name)}</th>' for place, name in enumerate(heads))
-    lines = [
-        f'<tr><th scope="row">{escape(row[0])}</th>{"".join(f"<td>{escape(cell)}</td>" for cell in row[1:])}</tr>' for row in rows
-    ]
-    body = "\n".join(lines)
-    return (
-        f'<div class="scroll whole" tabindex="0" role="region" aria-label="{escape(caption)}">\n<table>\n'
-        f"<caption>{escape(caption)}</caption>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody>\n</table>\n</div>\n"
-    )
+    lines = [f'<p class="note">Note: {escape(note)}.</p>\n' for note in notes]
+    return [html_facts(rows), *lines, f"<p>{escape(paragraph)}</p>\n"]

@@ -14,6 +14,7 @@ from psychoedu.bootstrap import ranking
 from psychoedu.bootstrap.analysis import FEW_CLUSTERS
 from psychoedu.bootstrap.corrections import CORRECTIONS
 from psychoedu.bootstrap.design import ClusterDesign
+from psychoedu.bootstrap.engine import check_jobs
 from psychoedu.bootstrap.group_means import draw_means, groups_of
 from psychoedu.bootstrap.leaderboard_parts import FEWEST_RESAMPLES, WEIGHTINGS, flat, sizes_of
 from psychoedu.bootstrap.lowest_results import Lowest
@@ -99,7 +100,7 @@ def lowest_for(
         check_choice(singleton, ("raise", "certainty"), "singleton"),
         correction,
     )
-    jobs = check_integer(n_jobs, "n_jobs")
+    jobs = check_jobs(n_jobs)
     if isinstance(rewards, ClusterDesign):
         if by is not None:
             raise DataError("by names a column of a table, and a ClusterDesign is none: its strata are compared. Leave by out.")

@@ -7,15 +7,14 @@ from typing import TYPE_CHECKING
 from psychoedu.bootstrap.leaderboard_text import (
     aligned,
     correction_words,
-    html_facts,
-    html_table,
+    html_account,
     latex_float,
     missing_words,
     share_text,
     sizes_words,
 )
 from psychoedu.bootstrap.paper import fixed, level_text
-from psychoedu.markup import markdown, markdown_table
+from psychoedu.markup import html_table, markdown, markdown_table
 
 if TYPE_CHECKING:
     from psychoedu.bootstrap.lowest_results import Lowest
@@ -142,4 +141,4 @@ def lowest_latex(found: Lowest, caption: str, label: str) -> str:
 def lowest_html(found: Lowest) -> str:
     """Write tables and the methods paragraph as HTML."""
     parts = [html_table(*stratum_table(found), caption="Strata"), html_table(*model_table(found), caption="Models")]
-    return "".join([*parts, *html_facts(facts(found), list(found.diagnostics), methods_text(found))])
+    return "".join([*parts, *html_account(facts(found), list(found.diagnostics), methods_text(found))])

@@ -13,7 +13,7 @@ import numpy as np
 
 from psychoedu.bootstrap.paper import fixed, level_text
 from psychoedu.exceptions import DataError
-from psychoedu.plots import BLUE, GREY, PALE, VERMILION, plain
+from psychoedu.plots import BLUE, GREY, PALE, VERMILION, new_axes, plain
 from psychoedu.validation import check_path
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def forest(contrast: Contrast, ax: Axes | None = None) -> Axes:
         rows.append((plain(label), values["estimate"], values["low"], values["high"], *limits))
     if contrast.n_models == 1:
         rows = rows[:1]
-    ax = _axes(ax, (COLUMN_WIDTHS["double"] / 1.6, 1.1 + 0.24 * len(rows)))
+    ax = new_axes(ax, (COLUMN_WIDTHS["double"] / 1.6, 1.1 + 0.24 * len(rows)))
     for place, (_, estimate, low, high, wide_low, wide_high) in enumerate(rows):
         colour = VERMILION if place == 0 else BLUE
         ax.plot([wide_low, wide_high], [place - 0.22] * 2, color=GREY, linewidth=0.8, solid_capstyle="butt")
@@ -90,7 +90,7 @@ def resamples(contrast: Contrast, ax: Axes | None = None) -> Axes:
     -------
     matplotlib Axes
     """
-    ax = _axes(ax, (COLUMN_WIDTHS["single"] * 1.25, 2.8))
+    ax = new_axes(ax, (COLUMN_WIDTHS["single"] * 1.25, 2.8))
     values = contrast.resamples
     if np.ptp(values) > 0.0:
         ax.hist(values, bins=_BINS, color=PALE, edgecolor="none", density=True)
@@ -153,12 +153,3 @@ def _difference(contrast: Contrast) -> str:
     if contrast.comparison.startswith("all others"):
         comparison = "all others"
     return f"Mean reward: {plain(comparison)} less {plain(contrast.focal)}"
-
-
-def _axes(ax: Axes | None, size: tuple[float, float]) -> Axes:
-    if ax is None:
-        from matplotlib import pyplot
-
-        _, ax = pyplot.subplots(figsize=size, layout="constrained")
-    ax.spines[["top", "right"]].set_visible(False)
-    return ax

@@ -12,7 +12,7 @@ import pandas as pd
 from psychoedu._typing import AnyArray, BoolArray, FloatArray, IntArray
 from psychoedu.bootstrap.design import MISSING_POLICIES, ClusterDesign
 from psychoedu.exceptions import ClusterDesignError, DataError, LabelError, MissingRewardsError, RepeatsError
-from psychoedu.validation import check_choice, check_columns, counted, listed
+from psychoedu.validation import check_choice, check_columns, counted, listed, shown
 
 ONLY = "all"
 """Label of the one stratum, or of the one model, where no column names any."""
@@ -167,7 +167,7 @@ def _stratum_of_clusters(clusters: _Labels, strata: _Labels, given: dict[str, Ha
     of, stratum = np.divmod(pairs, n_strata)
     if len(pairs) > len(clusters.labels):
         twice = np.flatnonzero(np.bincount(of) > 1)
-        where = [f"{clusters.labels[at]!r} in {listed(strata.labels[stratum[of == at]])}" for at in twice[:5]]
+        where = [f"{_plain(clusters.labels[at])} in {listed(strata.labels[stratum[of == at]])}" for at in twice[:5]]
         more = f" and {len(twice) - 5} more" if len(twice) > 5 else ""
         raise ClusterDesignError(
             f"{counted(len(twice), str(given['cluster']))} in more than one {given['stratum']}: {'; '.join(where)}{more}.\n"
@@ -207,12 +207,18 @@ def _cells(
         _refuse_repeated(frame, names, cell, names.repeat, units, columns)
         if missing == "raise" and blank.any():
             _refuse_blank(blank, cell, units, columns, names)
-        counted_rows = rows if missing == "zero" else np.bincount(cell[~blank], minlength=size)
+        runs = rows.reshape(shape).max(axis=1)  # a number, since runs may have labels of their own in every model
+        absent_runs = np.where(rows > 0, np.repeat(runs, shape[1]) - rows, 0)
+        if missing == "raise" and absent_runs.any():
+            _refuse_absent_runs(absent_runs, units, columns)
+        present = np.bincount(cell[~blank], minlength=size)
+        counted_rows = np.where(rows > 0, np.repeat(runs, shape[1]), 0) if missing == "zero" else present
         summed = np.bincount(cell[~blank], weights=values[~blank], minlength=size)
         with np.errstate(invalid="ignore", divide="ignore"):
             total: FloatArray = np.where(counted_rows > 0, summed / counted_rows, 0.0)
         observed = (counted_rows > 0).astype(np.float64)
         absent = np.bincount(column[blank], minlength=shape[1]) + (rows.reshape(shape) == 0).sum(axis=0)
+        absent = absent + absent_runs.reshape(shape).sum(axis=0)
         return total.reshape(shape), observed.reshape(shape), np.ones(shape[0]), absent.astype(np.int64)
     if names.item is not None and (rows > 1).any():
         _say_repeated(np.flatnonzero(rows > 1), units, columns, names)
@@ -250,9 +256,18 @@ def _refuse_blank(blank: BoolArray, cell: IntArray, units: pd.Index, columns: pd
     )
 
 
+def _refuse_absent_runs(absent: IntArray, units: pd.Index, columns: pd.Index) -> None:
+    cells = np.flatnonzero(absent)
+    raise MissingRewardsError(
+        f"{counted(int(absent.sum()), 'reward')} absent, in {counted(len(cells), 'cell')}: {_cell_list(cells, units, columns)}.\n"
+        "Expected as many repeats of a unit from every model as another model has.\n"
+        'Pass missing="omit" (the mean of the other repeats) or missing="zero" (a failure), and report it.'
+    )
+
+
 def _refuse_missing(lacking: FloatArray, units: pd.Index, columns: pd.Index, given: dict[str, Hashable]) -> None:
     cells = np.flatnonzero(lacking.ravel() > 0)
-    by_model = [f"{columns[at]!r} {int(n)}" for at, n in enumerate(lacking.sum(axis=0)) if n > 0]
+    by_model = [f"{_plain(columns[at])} {int(n)}" for at, n in enumerate(lacking.sum(axis=0)) if n > 0]
     more = f" and {len(by_model) - 5} more" if len(by_model) > 5 else ""
     several = lacking.max() > 1 or "item" not in given
     hint = " If rows are repeats, name their column with repeat=." if several and "repeat" not in given else ""
@@ -265,5 +280,10 @@ def _refuse_missing(lacking: FloatArray, units: pd.Index, columns: pd.Index, giv
 
 def _cell_list(cells: AnyArray, units: pd.Index, columns: pd.Index) -> str:
     at = [divmod(int(cell), len(columns)) for cell in cells[:5]]
-    names = [f"{columns[column]!r} on {units[unit]!r}" for unit, column in at]
+    names = [f"{_plain(columns[column])} on {_plain(units[unit])}" for unit, column in at]
     return ", ".join(names) + (f" and {len(cells) - 5:,} more" if len(cells) > 5 else "")
+
+
+def _plain(label: Any) -> str:
+    """Write a label, or one of model and condition, without NumPy's types."""
+    return f"({', '.join(map(shown, label))})" if isinstance(label, tuple) else shown(label)

@@ -6,7 +6,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from psychoedu.bootstrap.paper import boundary_text, facts, fixed, level_text, methods_text, p_text
-from psychoedu.markup import latex, latex_table, markdown, markdown_table
+from psychoedu.markup import html_facts, html_table, latex, latex_table, markdown, markdown_table
 
 if TYPE_CHECKING:
     from psychoedu.bootstrap.results import Contrast
@@ -86,21 +86,8 @@ def contrast_latex(contrast: Contrast, caption: str, label: str, models: bool) -
 
 def contrast_html(contrast: Contrast, models: bool) -> str:
     """Write tables and the methods paragraph as HTML."""
-    items = "".join(f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>" for name, value in facts(contrast))
-    parts = [f'<dl class="facts">{items}</dl>\n', _html_table(*stratum_table(contrast), caption="Strata")]
+    parts = [html_facts(facts(contrast)), html_table(*stratum_table(contrast), caption="Strata")]
     if models:
-        parts.append(_html_table(*model_table(contrast), caption="Difference by model, and of all models together"))
+        parts.append(html_table(*model_table(contrast), caption="Difference by model, and of all models together"))
     parts += [f'<p class="note">Note: {escape(note)}.</p>\n' for note in notes_of(contrast)]
     return "".join([*parts, f"<p>{escape(methods_text(contrast))}</p>\n"])
-
-
-def _html_table(heads: list[str], rows: list[list[str]], caption: str) -> str:
-    head = "".join(f'<th scope="col"{"" if place else " class=text"}>{escape(name)}</th>' for place, name in enumerate(heads))
-    lines = [
-        f'<tr><th scope="row">{escape(row[0])}</th>{"".join(f"<td>{escape(cell)}</td>" for cell in row[1:])}</tr>' for row in rows
-    ]
-    body = "\n".join(lines)
-    return (
-        f'<div class="scroll whole" tabindex="0" role="region" aria-label="{escape(caption)}">\n<table>\n'
-        f"<caption>{escape(caption)}</caption>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody>\n</table>\n</div>\n"
-    )

@@ -40,7 +40,6 @@ from psychoedu.validation import check_choice, check_flag, check_integer, check_
 SEED = 0
 """Seed of the random starts where none is given, so that a fit can be repeated."""
 STANDARD_ERRORS = ("oakes", "crossprod", "sandwich", "crossprod-items")
-MOST_COVARIANCE_PARAMETERS = 3000
 
 
 @dataclass(slots=True)

@@ -16,7 +16,7 @@ from scipy.special import expit, logit
 from psychoedu._typing import FloatArray
 from psychoedu.cdm.fitted import fitted_arrays
 from psychoedu.exceptions import DataError, LabelError
-from psychoedu.plots import BLUE, COLOURS, GREY, LINE_STYLES, MAX_CURVES, PALE, VERMILION, plain
+from psychoedu.plots import BLUE, COLOURS, GREY, LINE_STYLES, MAX_CURVES, PALE, VERMILION, new_axes, plain
 from psychoedu.validation import check_choice, check_probability, listed
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def mastery_heatmap(mastery: Any, ax: Axes | None = None, threshold: float = 0.5
         )
     widest = max(len(str(label)) for label in rows)
     width = 0.095 * widest + 0.9 + 0.62 * len(attributes) * len(frames) + 0.2 * len(frames)
-    ax = _axes(ax, (max(4.0, width), 1.5 + 0.27 * len(rows)))
+    ax = new_axes(ax, (max(4.0, width), 1.5 + 0.27 * len(rows)))
     annotate = len(rows) <= 40 if annotate is None else annotate
     ticks, image = [], None
     for order, (condition, frame) in enumerate(frames.items()):
@@ -109,7 +109,7 @@ def attribute_prevalence(diagnosis: Any, ax: Axes | None = None) -> Axes:
     prior = np.atleast_2d(np.asarray(diagnosis.prior, dtype=np.float64))
     prevalence = prior @ np.asarray(diagnosis.alpha)
     labels, groups = list(diagnosis.attribute_labels), list(diagnosis.group_labels)
-    ax = _axes(ax, (max(3.4, 1.2 + 0.75 * len(labels) * (1.0 + 0.4 * (len(groups) - 1))), 3.2))
+    ax = new_axes(ax, (max(3.4, 1.2 + 0.75 * len(labels) * (1.0 + 0.4 * (len(groups) - 1))), 3.2))
     place, width = np.arange(len(labels)), 0.7 / len(groups)
     for order, label in enumerate(groups):
         at = place + width * (order - (len(groups) - 1) / 2.0)
@@ -157,7 +157,7 @@ def item_responses(diagnosis: Any, item: Any, ax: Axes | None = None) -> Axes:
     probability = rows["probability"].to_numpy(dtype=np.float64)
     error = rows["se"].to_numpy(dtype=np.float64)
     profiles = [str(label) for label in rows["profile"]]
-    ax = _axes(ax, (max(3.0, 1.2 + 0.55 * len(profiles)), 3.2))
+    ax = new_axes(ax, (max(3.0, 1.2 + 0.55 * len(profiles)), 3.2))
     known = np.isfinite(error) & (error > 0) & (probability > 0) & (probability < 1)
     place = np.arange(len(profiles))
     ones = np.array([label.count("1") for label in profiles])
@@ -198,7 +198,7 @@ def higher_order_curves(diagnosis: Any, ax: Axes | None = None) -> Axes:
     structure = diagnosis.structure
     if not {"slope", "intercept"} <= set(structure.columns):
         raise DataError(f"The structure is {diagnosis.structure_name!r}, which has no curves. Fit with structure='higher-order'.")
-    ax = _axes(ax, (4.8, 3.4))
+    ax = new_axes(ax, (4.8, 3.4))
     theta = np.linspace(-4.0, 4.0, 241)
     means, sds = np.asarray(diagnosis.group_means, dtype=np.float64), np.asarray(diagnosis.group_sds, dtype=np.float64)
     for mean, sd in {(float(mean), float(sd)) for mean, sd in zip(means, sds, strict=True)}:
@@ -237,7 +237,7 @@ def model_comparison(table: pd.DataFrame, ax: Axes | None = None) -> Axes:
     names = [plain(label) for label in table.index]
     if "n_parameters" in table.columns:
         names = [f"{name}  ({int(count)})" for name, count in zip(names, table["n_parameters"], strict=True)]
-    ax = _axes(ax, (4.8, 1.3 + 0.36 * len(names)))
+    ax = new_axes(ax, (4.8, 1.3 + 0.36 * len(names)))
     place = np.arange(len(names))
     for offset, column, colour, marker in ((-0.14, "aic", BLUE, "o"), (0.14, "bic", VERMILION, "s")):
         values = table[column].to_numpy(dtype=np.float64)
@@ -291,7 +291,7 @@ def mesa(validation: Any, item: Any, ax: Axes | None = None, which: str = "best"
     if len(rows) > _MAX_VECTORS:
         raise DataError(f"{len(rows)} q-vectors in one mesa plot; expected at most {_MAX_VECTORS}. Use which='best'.")
     rows = rows.sort_values(["pvaf", "n_attributes"], kind="stable")
-    ax = _axes(ax, (max(3.4, 1.2 + 0.42 * len(rows)), 3.2))
+    ax = new_axes(ax, (max(3.4, 1.2 + 0.42 * len(rows)), 3.2))
     place, value = np.arange(len(rows)), rows["pvaf"].to_numpy(dtype=np.float64)
     given = rows["given"].to_numpy(dtype=bool)
     ax.plot(place, value, "-", color=BLUE, linewidth=1.2)
@@ -306,15 +306,6 @@ def mesa(validation: Any, item: Any, ax: Axes | None = None, which: str = "best"
     ax.set_ylabel("PVAF")
     ax.set_title(plain(item), fontsize=10)
     ax.legend(frameon=False, fontsize=8, loc="lower right")
-    return ax
-
-
-def _axes(ax: Axes | None, size: tuple[float, float]) -> Axes:
-    if ax is None:
-        from matplotlib import pyplot
-
-        _, ax = pyplot.subplots(figsize=size, layout="constrained")
-    ax.spines[["top", "right"]].set_visible(False)
     return ax
 
 

@@ -192,12 +192,9 @@ def _levels(scored: CodeArray, weights: FloatArray | None) -> _Levels:
     n_rows, n_items = scored.shape
     right = np.empty(n_rows, dtype=np.int64)
     administered = np.empty(n_rows, dtype=np.int64)
-    ones = np.ones(n_items, dtype=np.float32)  # sums of ones are exact in float32 up to 16 million items
     for rows in _blocks(n_rows, n_items):
-        # sums of zeros and ones: a flag that a BLAS kernel raises on the unused lanes of its registers means nothing
-        with np.errstate(invalid="ignore"):
-            right[rows] = (scored[rows] == 1).astype(np.float32) @ ones
-            administered[rows] = (scored[rows] >= 0).astype(np.float32) @ ones
+        right[rows] = (scored[rows] == 1).sum(axis=1, dtype=np.int32)
+        administered[rows] = (scored[rows] >= 0).sum(axis=1, dtype=np.int32)
     used = administered > 0
     checked = None if weights is None else np.asarray(weights, dtype=np.float64)
     if checked is not None:

@@ -10,13 +10,13 @@ from scipy.special import logit, softmax
 
 from psychoedu._typing import CodeArray, FloatArray
 from psychoedu.irt.models import log_probabilities
+from psychoedu.proportions import wilson_interval
 
 MAX_RESPONDENTS = 50_000
 """More respondents than this are thinned evenly: no eye sees the difference."""
 
 _BLOCK_ROWS = 2048
 _SMALLEST_GROUP = 20
-_Z95 = 1.959963984540054
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,36 +42,6 @@ class EmpiricalCurve:
     high: FloatArray
     expected: FloatArray
     n: FloatArray
-
-
-def wilson_interval(proportion: FloatArray, n: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Compute 95% Wilson score intervals of proportions.
-
-    Parameters
-    ----------
-    proportion, n : ndarray of shape (G,)
-        Observed proportions and the numbers they rest on (all positive).
-
-    Returns
-    -------
-    low, high : ndarray of shape (G,)
-
-    References
-    ----------
-    Wilson, E. B. (1927). Probable inference, the law of succession, and statistical inference. *Journal of the American
-    Statistical Association, 22*, 209-212.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> low, high = wilson_interval(np.array([0.0]), np.array([10.0]))
-    >>> low.round(4), high.round(4)
-    (array([0.]), array([0.2775]))
-    """
-    shrink = _Z95**2 / n
-    centre = (proportion + shrink / 2.0) / (1.0 + shrink)
-    half = _Z95 * np.sqrt(proportion * (1.0 - proportion) / n + shrink / (4.0 * n)) / (1.0 + shrink)
-    return np.maximum(centre - half, 0.0), np.minimum(centre + half, 1.0)
 
 
 def empirical_curves(

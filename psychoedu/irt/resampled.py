@@ -8,7 +8,7 @@ of items.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -147,7 +147,7 @@ def task_sampling_error(
     responses: Any,
     tasks: Any = None,
     strata: Any = None,
-    cut_scores: Mapping[Hashable, float] | pd.Series | None = None,
+    cut_scores: Any = None,
     n_resamples: int = 1_000,
     confidence_level: float = 0.95,
     kind: str = "bootstrap",
@@ -167,7 +167,7 @@ def task_sampling_error(
         Items of one task are drawn together; every item for itself if None.
     strata : a label per item, optional
         Tasks are drawn within strata.
-    cut_scores : mapping or Series of level to cut, optional
+    cut_scores : CutScores, mapping or Series of level to cut, optional
         In rising order; a respondent at a cut is at the upper level.
     n_resamples, confidence_level, rng
         As in ``psychoedu.bootstrap``; intervals are percentiles.
@@ -243,9 +243,9 @@ def task_sampling_error(
     )
 
 
-def _cuts(cut_scores: Mapping[Hashable, float] | pd.Series) -> tuple[list[str], FloatArray]:
+def _cuts(cut_scores: Any) -> tuple[list[str], FloatArray]:
     """Return the names of the levels, the lowest first, and the cuts between them."""
-    series = pd.Series(cut_scores)
+    series = pd.Series(getattr(cut_scores, "cut_scores", cut_scores))  # a CutScores holds a Series
     cuts = series.to_numpy(dtype=np.float64)
     if not len(cuts) or np.isnan(cuts).any() or (np.diff(cuts) < 0).any():
         raise DataError(f"cut_scores has to hold rising numbers, a cut for each level; got {listed(cuts)}.")

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pandas as pd
 
 from psychoedu.cdm import plots
 from psychoedu.cdm.summary import headline, item_table, overview
-from psychoedu.report.page import facts, figure, page, paragraph, table, terms
+from psychoedu.report.page import drawn, facts, figure, page, paragraph, table, terms
 
 if TYPE_CHECKING:
     from psychoedu.cdm.mastery_table import MasteryTable
@@ -117,14 +117,6 @@ def diagnosis_section(
     return "".join(parts)
 
 
-def _drawn(size: tuple[float, float], draw: Callable[[Any], Any]) -> Any:
-    from matplotlib.figure import Figure
-
-    drawing = Figure(figsize=size, layout="constrained")
-    draw(drawing.add_subplot())
-    return drawing
-
-
 def _comparison(comparison: pd.DataFrame) -> str:
     shown = comparison[list(_COLUMNS)].rename(columns=_COLUMNS)
     shown["smallest"] = [
@@ -135,7 +127,7 @@ def _comparison(comparison: pd.DataFrame) -> str:
     if not shown["flags"].any():
         shown = shown.drop(columns="flags")
     best = {name: str(comparison[name].idxmin()) for name in ("aic", "bic")}
-    drawing = _drawn((6.0, 1.3 + 0.36 * len(comparison)), lambda ax: plots.model_comparison(comparison, ax=ax))
+    drawing = drawn((6.0, 1.3 + 0.36 * len(comparison)), lambda ax: plots.model_comparison(comparison, ax=ax))
     explained = "The reduced models are nested in the G-DINA. Smaller AIC and BIC are better; BIC asks more of each parameter."
     alt = f"AIC and BIC by model; the smallest AIC is that of {best['aic']}, the smallest BIC that of {best['bic']}."
     return "".join(
@@ -163,7 +155,7 @@ def _mastery(mastery: MasteryTable) -> str:
     picture = ""
     if len(mastery.models) <= MOST_MODELS:
         caption = "Mastery probabilities; numbers above the threshold are bold. White line in the bar: the threshold."
-        picture = figure(_drawn(size, lambda ax: mastery.plot(ax=ax)), f"{alt}.", caption)
+        picture = figure(drawn(size, lambda ax: mastery.plot(ax=ax)), f"{alt}.", caption)
     return f"<h3>{label}</h3>\n{scroll}{''.join(paragraph(line, 'note') for line in mastery.legend())}{picture}"
 
 
@@ -200,12 +192,12 @@ def _structure(diagnosis: Diagnosis) -> str:
         explained = "Probability of each attribute." if diagnosis.structure_name == "independent" else explained
     parts += [paragraph(explained, "note"), table(diagnosis.structure, "Structure of the attributes", show_caption=False)]
     size = (1.4 + 1.0 * max(4, diagnosis.q_matrix.n_attributes), 3.2)
-    drawing = _drawn(size, lambda ax: plots.attribute_prevalence(diagnosis, ax=ax))
+    drawing = drawn(size, lambda ax: plots.attribute_prevalence(diagnosis, ax=ax))
     alt = "Prevalence of the attributes: under the model, and among those classified."
     caption = "How common each attribute is: under the model (bars), and among the respondents that it was fitted to (diamonds)."
     parts.append(figure(drawing, alt, caption))
     if diagnosis.structure_name == "higher-order":
-        drawing = _drawn((5.2, 3.6), lambda ax: plots.higher_order_curves(diagnosis, ax=ax))
+        drawing = drawn((5.2, 3.6), lambda ax: plots.higher_order_curves(diagnosis, ax=ax))
         alt = "Probability of each attribute over the higher-order ability."
         caption = "Probability of mastery over the higher-order ability. Grey: where the population is."
         parts.append(figure(drawing, alt, caption))

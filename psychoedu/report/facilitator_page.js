@@ -12,6 +12,7 @@
   const find = (id) => document.getElementById(id);
   const MOST_BYTES = 2000000;
   const MOST_FAULTS = 5;
+  const INTERVAL_WORDS = "The intervals (Wilson) allow for the sampling of the test takers; the cut scores are taken as they are.";
 
   let read = []; // {name, sheets, notes}: the files that were read
   let refused = []; // {name, faults}
@@ -168,6 +169,14 @@
     return above.slice(0, -1).map((share, index) => share - above[index + 1]);
   }
 
+  /** Wilson's 95% interval of a share of n: [low, high], exactly 0 and 1 where the share is. */
+  function wilson(share, n) {
+    const z = 1.959963984540054, shrink = (z * z) / n;
+    const centre = (share + shrink / 2) / (1 + shrink);
+    const half = (z / (1 + shrink)) * Math.sqrt((share * (1 - share)) / n + shrink / (4 * n));
+    return [share === 0 ? 0 : Math.max(0, centre - half), share === 1 ? 1 : Math.min(1, centre + half)];
+  }
+
   // --- tables ----------------------------------------------------------------------------------------------------------------
 
   const signed = (text) => text.replace("-", "−");
@@ -251,12 +260,27 @@
     return tableOf("movement", `Pages moved since round ${earlier}`, ["panellist", ...levels], rows);
   }
 
+  /** A share, with its interval where the number of test takers is known. */
+  function shareCell(share, n) {
+    const cell = numberCell(share, 1, Number.isNaN(share) ? "–" : `${(100 * share).toFixed(1)} %`);
+    if (!n || Number.isNaN(share)) return cell;
+    const [low, high] = wilson(share, n);
+    cell.dataset.low = String(low);
+    cell.dataset.high = String(high);
+    cell.append(element("span", { class: "interval" }, ` ${(100 * low).toFixed(1)} to ${(100 * high).toFixed(1)}`));
+    return cell;
+  }
+
   function impactTable(cuts) {
     const names = [`below ${levels[0]}`, ...levels];
+    const counted = data.impact.some(({ n }) => n);
     const rows = data.impact.map((group) => [
-      group.group, ...sharesAtLevels(group, cuts).map((share) => numberCell(share, 1, Number.isNaN(share) ? "–" : `${(100 * share).toFixed(1)} %`)),
+      group.group,
+      ...(counted ? [element("td", {}, group.n ? group.n.toLocaleString("en-US") : "–")] : []),
+      ...sharesAtLevels(group, cuts).map((share) => shareCell(share, group.n)),
     ]);
-    return tableOf("impact", "Share of each group at each level if these cuts stood", ["group", ...names], rows);
+    const heads = ["group", ...(counted ? ["test takers"] : []), ...names];
+    return tableOf("impact", `Share of each group at each level if these cuts stood${counted ? ", with its 95% interval in grey" : ""}`, heads, rows);
   }
 
   function impactBars(cuts) {
@@ -408,7 +432,7 @@
       const crossed = levels.findIndex((_, index) => index > 0 && cuts[index] < cuts[index - 1]);
       const shown = crossed > 0
         ? [element("p", { class: "alert" }, `The cuts cross on the ability scale (${levels[crossed]} below ${levels[crossed - 1]}), so there are no shares to show.`)]
-        : [impactTable(cuts), impactBars(cuts)];
+        : [impactTable(cuts), ...(data.impact.some(({ n }) => n) ? [element("p", { class: "note" }, INTERVAL_WORDS)] : []), impactBars(cuts)];
       parts.push(part("What it would mean", ...shown));
     }
     find("results").replaceChildren(...parts);

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
 from psychoedu._version import __version__
-from psychoedu.report.page import facts, figure, page, paragraph, table, terms
+from psychoedu.report.page import drawn, facts, figure, page, paragraph, table, terms
 from psychoedu.standard_setting import plots
 from psychoedu.standard_setting.cut_summary import headline
+from psychoedu.standard_setting.impact import impact_texts
 
 if TYPE_CHECKING:
     from psychoedu.standard_setting.cut_scores import CutScores
@@ -114,22 +115,14 @@ def levels_section(
     return "".join(parts)
 
 
-def _drawn(size: tuple[float, float], draw: Callable[[Any], Any]) -> Any:
-    from matplotlib.figure import Figure
-
-    drawing = Figure(figsize=size, layout="constrained")
-    draw(drawing.add_subplot())
-    return drawing
-
-
 def _cuts_in_words(cuts: CutScores) -> str:
     return ", ".join(f"{level} {value:.2f}" for level, value in zip(cuts.levels, cuts.values, strict=True))
 
 
 def _maps(cuts: CutScores, calibration: Any) -> str:
     n_items = cuts.bank.n_items if cuts.bank is not None else 0
-    wright = _drawn((7.2, 4.4 if n_items <= 25 else 7.0), lambda ax: plots.cuts_on_wright_map(cuts, calibration, ax))
-    curve = _drawn((5.6, 3.9), lambda ax: plots.cuts_on_information(cuts, calibration, ax))
+    wright = drawn((7.2, 4.4 if n_items <= 25 else 7.0), lambda ax: plots.cuts_on_wright_map(cuts, calibration, ax))
+    curve = drawn((5.6, 3.9), lambda ax: plots.cuts_on_information(cuts, calibration, ax))
     words = _cuts_in_words(cuts)
     return "".join(
         [
@@ -150,7 +143,7 @@ def _panel(cuts: CutScores) -> str:
     agreement = panel.agreement[kept]
     agreement.index = pd.Index([f"round {number}, {level}" for number, level in agreement.index], name="at")
     height = 1.6 + 0.55 * len(panel.levels)
-    drawing = _drawn((6.4, max(3.2, height)), lambda ax: plots.panel_rounds(cuts, ax))
+    drawing = drawn((6.4, max(3.2, height)), lambda ax: plots.panel_rounds(cuts, ax))
     parts = ["<h3>The panel</h3>\n", figure(drawing, f"Cuts of each panellist by round; final cuts {_cuts_in_words(cuts)}.")]
     digits = {"n": 0, "median_page": 1, "pairwise_pages": 1}
     parts.append(table(agreement, "Agreement by round and level", digits))
@@ -180,7 +173,7 @@ def _sensitivity(cuts: CutScores) -> str:
     shown = frame.copy()
     shown.index = pd.Index([f"{value:g}" for value in frame.index], name="response probability")
     shown.columns = [str(level) for level in frame.columns]
-    drawing = _drawn((5.6, 3.6), lambda ax: plots.rp_sensitivity(cuts, ax))
+    drawing = drawn((5.6, 3.6), lambda ax: plots.rp_sensitivity(cuts, ax))
     explained = (
         "The response probability is a choice, not an estimate. The same items, located at other response probabilities; a panel "
         "asked for another one might have placed its bookmarks elsewhere."
@@ -189,30 +182,21 @@ def _sensitivity(cuts: CutScores) -> str:
         [
             "<h3>What hangs on the response probability</h3>\n",
             paragraph(explained),
-            table(shown, "Cut scores at other response probabilities", show_caption=False),
+            table(shown, "Cut scores at other response probabilities", show_caption=False, labels_above=True),
             figure(drawing, "Cut scores over the response probability."),
         ]
     )
 
 
 def _impact(shares: pd.DataFrame) -> str:
-    order = list(dict.fromkeys(shares.index.get_level_values("level")))
-    groups = list(dict.fromkeys(shares.index.get_level_values("group")))
-    wide = pd.DataFrame(
-        {
-            str(group): [
-                f"{row['share']:.1%} ({row['low']:.1%} to {row['high']:.1%})"
-                for row in (shares.loc[(group, level)] for level in order)
-            ]
-            for group in groups
-        },
-        index=pd.Index([str(level) for level in order], name="level"),
-    )
-    drawing = _drawn((6.2, 1.6 + 0.5 * len(order)), lambda ax: plots.impact(shares, ax))
+    wide = impact_texts(shares)
+    wide.index = wide.index.map(str)
+    wide.columns = wide.columns.map(str)
+    drawing = drawn((6.2, 1.6 + 0.5 * len(wide)), lambda ax: plots.impact(shares, ax))
     return "".join(
         [
             "<h3>Impact</h3>\n",
-            table(wide, "Share of each group at each level, with 95% intervals", show_caption=False),
+            table(wide, "Share of each group at each level, with 95% intervals", show_caption=False, labels_above=True),
             figure(
                 drawing, "Share of each group at each level.", "Means of the level probabilities of each group's respondents."
             ),
@@ -230,7 +214,7 @@ def _levels(levels: Levels) -> str:
     parts = ["<h3>Level probabilities</h3>\n"]
     n = levels.n_respondents
     if n <= MOST_BARS:
-        drawing = _drawn((6.8, 1.5 + 0.27 * n), lambda ax: plots.level_probabilities(levels, ax))
+        drawing = drawn((6.8, 1.5 + 0.27 * n), lambda ax: plots.level_probabilities(levels, ax))
         shares = ", ".join(f"{name} {count}" for name, count in levels.counts().items())
         parts.append(figure(drawing, f"Level probabilities of {n} respondents; at each level: {shares}."))
     shown = levels.to_frame().drop(columns="level").rename(columns={"level_text": "level"})

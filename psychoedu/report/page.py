@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import io
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -107,6 +107,7 @@ def table(
     digits: Mapping[str, int] | None = None,
     flag_column: str = "flags",
     show_caption: bool = True,
+    labels_above: bool = False,
 ) -> str:
     """Make a table of a frame, its index as row headers; long tables scroll inside their own box.
 
@@ -122,6 +123,8 @@ def table(
         Rows with text in this column are set off by colour (the text stands in the row as well).
     show_caption : bool
         False where a heading says the same; the caption then only names the table to screen readers.
+    labels_above : bool
+        Whether the columns are labels from the data (levels, groups), which stand there as they are.
 
     Returns
     -------
@@ -130,12 +133,13 @@ def table(
     digits = {"n": 0, **(digits or {})}
     title = f"<caption>{escape(caption)}</caption>\n" if show_caption else ""
     text = {name: not pd.api.types.is_numeric_dtype(frame[name]) for name in frame.columns}
-    heads = "".join(f'<th scope="col"{" class=text" if text[name] else ""}>{_head(str(name))}</th>' for name in frame.columns)
+    head = escape if labels_above else _head
+    heads = "".join(f'<th scope="col"{" class=text" if text[name] else ""}>{head(str(name))}</th>' for name in frame.columns)
     index_name = escape(str(frame.index.name or ""))
     rows = []
     for label, values in zip(frame.index, zip(*(frame[name].tolist() for name in frame.columns), strict=True), strict=True):
         cells = dict(zip(frame.columns, values, strict=True))
-        flagged = ' class="flagged"' if str(cells.get(flag_column) or "") not in ("", "nan") else ""
+        flagged = ' class="flagged"' if not labels_above and str(cells.get(flag_column) or "") not in ("", "nan") else ""
         columns = "".join(
             f'<td class="text">{escape(_words(value))}</td>' if text[name] else f"<td>{number(value, digits.get(name, 3))}</td>"
             for name, value in cells.items()
@@ -164,6 +168,15 @@ def paragraph(text: str, kind: str = "") -> str:
     """Make a paragraph of plain text."""
     attribute = f' class="{kind}"' if kind else ""
     return f"<p{attribute}>{escape(text)}</p>\n"
+
+
+def drawn(size: tuple[float, float], draw: Callable[[Any], Any]) -> Figure:
+    """Return a figure of a size (inches) with one pair of axes, which a function has drawn on."""
+    from matplotlib.figure import Figure
+
+    drawing = Figure(figsize=size, layout="constrained")
+    draw(drawing.add_subplot())
+    return drawing
 
 
 def figure(drawing: Figure, alt: str, caption: str = "", kind: str = "wide") -> str:

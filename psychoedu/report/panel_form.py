@@ -46,7 +46,8 @@ def panel_form(
     Parameters
     ----------
     booklet : OrderedItemBooklet
-        The items; ``text`` and the other columns of its item table are shown where they are given.
+        The items; ``text`` and the other columns of its item table are shown where they are given. Without texts the page says
+        that they have to be read in the test booklet itself.
     levels : sequence of labels
         Levels that get a bookmark, from the lowest.
     title : str
@@ -107,7 +108,7 @@ def panel_form(
     task = task_words(rule, booklet)
     aside = "".join(paragraph(note) for note in check_notes(notes))
     body = (
-        f'<div class="layout">\n<section class="task" aria-label="What to do">\n{paragraph(task)}'
+        f'<div class="layout">\n<section class="task" aria-label="What to do">\n{paragraph(task)}{_elsewhere(booklet)}'
         '<p class="note only-screen">Your bookmarks are kept in this browser while you work. At the end, press '
         "<b>Download placements</b> and send the file to the person who leads the panel.</p>\n"
         '<noscript><p class="alert">This page needs JavaScript to place bookmarks. Without it you can read and print the booklet.'
@@ -144,6 +145,15 @@ def task_words(rule: str, booklet: OrderedItemBooklet) -> str:
     if rule == "midpoint":
         words += "The cut will lie halfway between the page you choose and the next one. "
     return f"{words}Bookmarks of higher levels lie further back in the booklet, or on the same page."
+
+
+def _elsewhere(booklet: OrderedItemBooklet) -> str:
+    """Say where the item texts are when the booklet holds none."""
+    frame = booklet.to_frame()
+    if "text" in frame.columns and any(_cell(text) for text in frame["text"]):
+        return ""
+    words = "The item texts are not on this page: read each item in the test booklet itself, by the label beside the page number."
+    return paragraph(words, "elsewhere")
 
 
 def _descriptors(descriptors: Mapping[Any, str] | None, levels: tuple[str, ...]) -> list[str]:

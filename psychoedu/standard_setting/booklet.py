@@ -17,7 +17,7 @@ from psychoedu._version import __version__
 from psychoedu.exceptions import DataError, LabelError
 from psychoedu.irt.bank import ItemBank
 from psychoedu.persistence import Fields, Saved, plain_label
-from psychoedu.standard_setting.locations import location_covariance, rp_locations
+from psychoedu.standard_setting.locations import location_errors, rp_locations
 from psychoedu.validation import check_choice, check_known, check_number, check_path, check_probability, counted, listed
 
 ORDERS = ("rp_location", "difficulty")
@@ -69,9 +69,7 @@ class OrderedItemBooklet(Saved):
         locations = rp_locations(bank.discrimination, bank.intercept, _asymptotes(bank), self.response_probability)
         errors = np.full(bank.n_items, np.nan)
         if bank.covariance is not None:
-            spread = location_covariance(bank.discrimination, locations, np.arange(bank.n_items), bank.covariance)
-            with np.errstate(invalid="ignore"):
-                errors = np.sqrt(np.diag(spread))
+            errors = location_errors(bank.discrimination, locations, bank.covariance)
         for name, values in (("locations", locations), ("location_se", errors)):
             values.flags.writeable = False
             object.__setattr__(self, name, values)

@@ -11,7 +11,7 @@ import pandas as pd
 
 from psychoedu.exceptions import DataError
 from psychoedu.standard_setting.cut_scores import CutScores, refuse_not_increasing
-from psychoedu.standard_setting.impact import impact
+from psychoedu.standard_setting.impact import impact, impact_texts
 from psychoedu.standard_setting.panel import BookmarkPanel
 from psychoedu.validation import counted, has_label, listed
 
@@ -55,11 +55,8 @@ class FacilitatorSheet:
         if len(self.movement):
             parts.append("Movement from the round before\n\n" + self.movement.to_string(float_format=_three, na_rep="-"))
         if self.impact is not None:
-            share = self.impact["share"].unstack("group")
-            share = share.loc[list(dict.fromkeys(self.impact.index.get_level_values("level")))]
-            parts.append(
-                "Impact: share of each group at each level\n\n" + share.to_string(float_format=lambda value: f"{value:.1%}")
-            )
+            text = impact_texts(self.impact).to_string()
+            parts.append(f"Impact: share of each group at each level, with 95% intervals\n\n{text}")
         return "\n\n".join([*parts, *self.diagnostics])
 
 

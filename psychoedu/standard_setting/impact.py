@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.special import ndtri
 
 from psychoedu._typing import FloatArray
 from psychoedu.exceptions import DataError
 from psychoedu.irt.scores import Scores
+from psychoedu.proportions import wilson_interval
 from psychoedu.standard_setting.agreement import share_above
 from psychoedu.standard_setting.classify import classify
 from psychoedu.validation import check_choice, check_per_respondent, check_probability
@@ -59,7 +59,7 @@ def impact(
     [0.333, 0.667]
     """
     check_choice(basis, ("probability", "level"), "basis")
-    z = float(ndtri(0.5 + check_probability(confidence_level, "confidence_level") / 2.0))
+    check_probability(confidence_level, "confidence_level")
     levels = classify(scores, cut_scores)
     membership = levels.probability_values
     if basis == "level":
@@ -71,23 +71,20 @@ def impact(
         own = own[~np.isnan(own).any(axis=1)]
         n = len(own)
         share = own.mean(axis=0) if n else np.full(membership.shape[1], np.nan)
-        low, high = wilson(share, n, z)
+        low, high = wilson_interval(share, n, confidence_level) if n else (share, share)
         index = pd.MultiIndex.from_product([[group], levels.level_labels], names=["group", "level"])
         parts.append(pd.DataFrame({"share": share, "low": low, "high": high, "n": n}, index=index))
     return pd.concat(parts)
 
 
-def wilson(share: FloatArray, n: int, z: float) -> tuple[FloatArray, FloatArray]:
-    """Return the Wilson interval of shares of n; nan for n = 0."""
-    if n == 0:
-        nothing = np.full(len(share), np.nan)
-        return nothing, nothing
-    centre = (share + z * z / (2 * n)) / (1 + z * z / n)
-    half = z / (1 + z * z / n) * np.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
-    return np.maximum(centre - half, 0.0), np.minimum(centre + half, 1.0)
+def impact_texts(shares: pd.DataFrame) -> pd.DataFrame:
+    """Return what :func:`impact` gave as text for tables, levels x groups: "12.3% (10.1% to 14.9%)"."""
+    texts = shares.apply(lambda row: f"{row['share']:.1%} ({row['low']:.1%} to {row['high']:.1%})", axis=1)
+    order = [list(dict.fromkeys(shares.index.get_level_values(name))) for name in ("level", "group")]
+    return texts.unstack("group").loc[order[0], order[1]].rename_axis(columns=None)
 
 
-def survival_curves(scores: Any, groups: Any = None) -> dict[Any, tuple[FloatArray, FloatArray]]:
+def survival_curves(scores: Any, groups: Any = None) -> dict[Any, tuple[FloatArray, FloatArray, int]]:
     """Return for each group the share at or above each point of a grid of abilities, for a facilitator's page.
 
     Parameters
@@ -98,7 +95,8 @@ def survival_curves(scores: Any, groups: Any = None) -> dict[Any, tuple[FloatArr
     Returns
     -------
     dict
-        group -> (grid, share at or above), each (G,): the mean of the respondents' normal posteriors.
+        group -> (grid, share at or above, n): the first two (G,), the share being the mean of the respondents' normal posteriors;
+        n is the number of respondents with a score, on which a share's interval rests.
     """
     frame = scores.to_frame() if isinstance(scores, Scores) else scores
     if not isinstance(frame, pd.DataFrame) or not {"theta", "theta_se"} <= set(frame.columns):
@@ -108,7 +106,7 @@ def survival_curves(scores: Any, groups: Any = None) -> dict[Any, tuple[FloatArr
     for group, rows in _groups(groups, frame.index).items():
         known = rows[np.isfinite(theta[rows]) & (error[rows] > 0.0)]
         if len(known):
-            found[group] = (_GRID, share_above(theta[known], error[known], _GRID))
+            found[group] = (_GRID, share_above(theta[known], error[known], _GRID), len(known))
     return found
 
 
@@ -117,7 +115,8 @@ def _groups(groups: Any, labels: pd.Index) -> dict[Any, Any]:
     if groups is None:
         return {EVERYONE: np.arange(len(labels))}
     values = pd.Series(check_per_respondent(groups, labels, "groups"))
-    order = values.cat.categories if isinstance(values.dtype, pd.CategoricalDtype) else pd.unique(values.dropna())
+    dtype = getattr(groups, "dtype", None)  # the values themselves come as a plain array
+    order = dtype.categories if isinstance(dtype, pd.CategoricalDtype) else pd.unique(values.dropna())
     found = {group: np.flatnonzero((values == group).to_numpy(dtype=bool)) for group in order}
     found = {group: rows for group, rows in found.items() if len(rows)}
     if not found:

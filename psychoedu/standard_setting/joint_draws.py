@@ -19,7 +19,6 @@ NODES_PER_SD = 3.0
 """At least so many lattice points per posterior SD of a respondent at the peak of test information."""
 _HALF_WIDTH = 6.5
 _MOST_NODES = 4001
-SOURCES = ("measurement", "items", "linking", "panel")
 _AROUND = np.arange(-2, 4)
 _POLYNOMIAL = np.linalg.inv(np.vander(_AROUND.astype(np.float64), increasing=True))
 """Coefficients of the polynomial through six densities: row o gives that of the power o."""

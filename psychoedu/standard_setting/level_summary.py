@@ -75,5 +75,9 @@ def explain_level(levels: Levels, respondent: Hashable) -> str:
         for source, se, share in zip(account.index, account["se"], account["share"], strict=True):
             size = "unknown, left out" if np.isnan(se) else f"{se:.3f} ({share:.0%} of the variance)"
             lines.append(f"  {_SOURCES[source]}: {size}")
+        if not levels.uncertainty.item_sampling_counted:
+            apart = levels.uncertainty.contributions["item_sampling"].iloc[row]
+            size = "unknown" if np.isnan(apart) else f"{apart:.3f}"
+            lines.append(f"  apart, not counted: {_SOURCES['item_sampling']}: {size} beyond measurement")
         lines += [fill(f"- {note}", 100) for note in levels.uncertainty.diagnostics]
     return "\n".join(lines)

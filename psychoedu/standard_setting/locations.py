@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from psychoedu._typing import FloatArray, IntArray
+from psychoedu._typing import FloatArray
 
 
 def rp_locations(
@@ -51,34 +51,39 @@ def _target_logit(guessing: FloatArray | None, response_probability: float) -> F
     return np.asarray(np.log(response_probability - guessing) - np.log1p(-response_probability))
 
 
-def location_jacobian(discrimination: FloatArray, location: FloatArray) -> FloatArray:
-    """Return the derivatives of each location with respect to its a and d, (J, 2): -location / a and -1 / a."""
-    return np.column_stack((-location / discrimination, -1.0 / discrimination))
-
-
-def location_covariance(
-    discrimination: FloatArray, location: FloatArray, positions: IntArray, covariance: FloatArray
-) -> FloatArray:
-    """Return the sampling covariance of locations by the delta method, (J, J).
+def location_errors(discrimination: FloatArray, location: FloatArray, covariance: FloatArray) -> FloatArray:
+    """Return the standard errors of locations by the delta method, (J,); nan where those of the parameters are.
 
     Parameters
     ----------
     discrimination, location : ndarray, (J,)
-        Of the items asked for.
-    positions : ndarray of int, (J,)
-        Where each of them stands in the bank.
-    covariance : ndarray, (2 n_bank, 2 n_bank)
-        Of the bank's estimates, order a1, d1, a2, d2, ...
+    covariance : ndarray, (2J, 2J)
+        Of the estimates, order a1, d1, a2, d2, ...
 
-    Returns
-    -------
-    ndarray, (J, J)
+    Notes
+    -----
+    The derivatives of a location with respect to a and d are -location / a and -1 / a.
     """
-    jacobian = location_jacobian(discrimination, location)
-    both = np.column_stack((2 * positions, 2 * positions + 1))
-    blocks = covariance[np.ix_(both.ravel(), both.ravel())].reshape(len(both), 2, len(both), 2)
-    found: FloatArray = np.einsum("ip,ipjq,jq->ij", jacobian, blocks, jacobian)
+    variance = np.diag(covariance)
+    both = np.diag(covariance, 1)[0::2]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        spread = np.sqrt(location**2 * variance[0::2] + 2.0 * location * both + variance[1::2])
+        found: FloatArray = spread / np.abs(discrimination)
     return found
+
+
+def _root(covariance: FloatArray) -> FloatArray:
+    """Return R with R R' = covariance: by Cholesky where it is positive definite but for zero rows, else by eigenvalues."""
+    free = np.flatnonzero(np.diag(covariance) > 0.0)
+    root = np.zeros_like(covariance)
+    part = covariance[np.ix_(free, free)]
+    try:
+        found = np.linalg.cholesky(part)
+    except np.linalg.LinAlgError:
+        values, vectors = np.linalg.eigh(part)
+        found = vectors * np.sqrt(np.clip(values, 0.0, None))
+    root[np.ix_(free, free)] = found
+    return root
 
 
 def draw_parameters(
@@ -108,7 +113,5 @@ def draw_parameters(
     flat = discrimination == 0.0  # stays flat: there is no log of 0
     scale[0::2] = np.where(flat, 0.0, 1.0 / np.where(flat, 1.0, discrimination))
     scaled = covariance * np.multiply.outer(scale, scale)
-    values, vectors = np.linalg.eigh((scaled + scaled.T) / 2.0)
-    root = vectors * np.sqrt(np.clip(values, 0.0, None))
-    shifts = rng.standard_normal((n_draws, 2 * n_items)) @ root.T
+    shifts = rng.standard_normal((n_draws, 2 * n_items)) @ _root((scaled + scaled.T) / 2.0).T
     return discrimination * np.exp(shifts[:, 0::2]), intercept + shifts[:, 1::2]

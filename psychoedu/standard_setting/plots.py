@@ -15,7 +15,20 @@ import pandas as pd
 from psychoedu._typing import FloatArray
 from psychoedu.exceptions import DataError
 from psychoedu.irt.bank import ItemBank
-from psychoedu.plots import BLUE, COLOURS, GREY, LINE_STYLES, MAX_CURVES, ORANGE, PALE, VERMILION, information, plain, wright_map
+from psychoedu.plots import (
+    BLUE,
+    COLOURS,
+    GREY,
+    LINE_STYLES,
+    MAX_CURVES,
+    ORANGE,
+    PALE,
+    VERMILION,
+    information,
+    new_axes,
+    plain,
+    wright_map,
+)
 from psychoedu.standard_setting.cut_scores import CutScores
 from psychoedu.standard_setting.panel import BookmarkPanel, aggregated
 from psychoedu.standard_setting.plot_labels import inches, inches_of, legend_above, margin_labels, note, wrapped
@@ -25,6 +38,10 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _MAX_ROWS, _FRAME = 60, 6.0
+_MOST_NAMED = 6
+"""More panellists than this are not named."""
+_HIGHEST = 0.6
+"""Inches of level names over the frame from which on there is no room to name panellists beside it."""
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 
 
@@ -55,8 +72,8 @@ def cuts_on_wright_map(cuts: CutScores, calibration: Any = None, ax: Axes | None
     """
     shown, own_scale = _items_behind(cuts, calibration)
     bank = getattr(shown, "bank", shown)
-    ax = _axes(ax, (7.2, 4.4) if len(bank.labels) <= 25 else (7.6, 7.2))
-    wright_map(shown, ax=ax)
+    ax = new_axes(ax, (7.2, 4.4) if len(bank.labels) <= 25 else (7.6, 7.2))
+    wright_map(shown, ax=ax, response_probability=cuts.options.get("response_probability", 0.5))
     if not hasattr(shown, "groups"):  # a bank has no respondents to draw, and no intervals
         ax.set_xlim(0.0, 1.25)
         ax.set_xticks([0.625], ["Items (difficulty)"])
@@ -106,7 +123,7 @@ def cuts_on_information(cuts: CutScores, calibration: Any = None, ax: Axes | Non
     On top: what may be said of the abilities between two lines. Cut scores that are infinite or beyond the frame are named below.
     """
     shown, own_scale = _items_behind(cuts, calibration)
-    ax = _axes(ax, (5.2, 4.0))
+    ax = new_axes(ax, (5.2, 4.0))
     information(shown, ax=ax)
     if own_scale:
         ax.set_xlabel("Ability θ (scale of the cut scores)")
@@ -141,7 +158,8 @@ def panel_rounds(cuts: CutScores, ax: Axes | None = None) -> Axes:
 
     Notes
     -----
-    A line joins the rounds of a panellist, who keeps the same place from left to right within each round. Bars: the panel's
+    A line joins the rounds of a panellist, who keeps the same place from left to right within each round; a few are named at the
+    right. Bars: the panel's
     aggregate in each round. Triangles at the edge of the frame: open-ended placements, and bars that they carry along.
     """
     panel = cuts.panel
@@ -152,7 +170,7 @@ def panel_rounds(cuts: CutScores, ax: Axes | None = None) -> Axes:
         )
     theta = panel.theta if cuts.linking is None else cuts.linking.transform(panel.theta)
     n_rounds, n_panellists, n_levels = theta.shape
-    ax = _axes(ax, (min(10.0, max(3.6, 1.3 + 0.42 * (n_rounds + 0.8) * n_levels)), 4.2))
+    ax = new_axes(ax, (min(10.0, max(3.6, 1.3 + 0.42 * (n_rounds + 0.8) * n_levels)), 4.2))
     low, high, edges = _panel_frame(theta)
     columns = np.arange(n_levels)[:, None] * (n_rounds + 0.8) + np.arange(n_rounds)
     size = 4.5 if n_panellists <= 15 else 3.2
@@ -164,6 +182,9 @@ def panel_rounds(cuts: CutScores, ax: Axes | None = None) -> Axes:
     _rounds_below(ax, columns, panel.rounds)
     ax.set_ylabel("Ability θ at the bookmark")
     rise = margin_labels(ax, "top", columns.mean(axis=1), [str(level) for level in cuts.levels])
+    last = theta[-1, :, -1]
+    named = np.flatnonzero(np.isfinite(last) & (n_panellists <= _MOST_NAMED) & (rise <= _HIGHEST))
+    margin_labels(ax, "right", last[named], [str(panel.placements.panellists[p]) for p in named])
     entries = ax.plot([], [], "-o", color=BLUE, linewidth=0.8, markersize=size, label=f"panellist (n = {n_panellists})")
     entries += ax.plot([], [], "-", color=VERMILION, linewidth=3.2, label=f"{panel.aggregate} of the panel")
     legend_above(ax, entries, rise, 2.0)
@@ -200,7 +221,7 @@ def rp_sensitivity(cuts: CutScores, ax: Axes | None = None) -> Axes:
             f"These cut scores do not depend on a response probability: their method is {cuts.method!r}. "
             "Expected those that bookmark() returns."
         )
-    ax = _axes(ax, (4.8, 3.8))
+    ax = new_axes(ax, (4.8, 3.8))
     grid, values = table.index.to_numpy(dtype=np.float64), table.to_numpy(dtype=np.float64)
     drawn = np.flatnonzero(np.isfinite(values).all(axis=0))
     for k in drawn:
@@ -255,11 +276,12 @@ def level_probabilities(levels: Any, ax: Axes | None = None, respondents: Any = 
     whose probabilities are not known reads "unknown".
     """
     table, level = _rows_to_draw(levels, respondents)
-    names = [str(label) for label in levels.level_labels]
+    texts = getattr(getattr(levels, "cut_scores", None), "level_texts", levels.level_labels)
+    names = [str(text) for text in texts]
     from matplotlib import colormaps
 
     shades = colormaps["cividis"](np.linspace(0.97, 0.03, len(names)))
-    ax = _axes(ax, (6.6, 1.3 + 0.24 * len(table)))
+    ax = new_axes(ax, (6.6, 1.3 + 0.24 * len(table)))
     share = table.to_numpy(dtype=np.float64)
     place, known = np.arange(len(share)), np.isfinite(share).all(axis=1)
     right = np.cumsum(share, axis=1)
@@ -310,7 +332,7 @@ def impact(shares: pd.DataFrame, ax: Axes | None = None) -> Axes:
     groups, levels = _ordered(shares.index, 0), _ordered(shares.index, 1)
     if len(groups) > MAX_CURVES:
         raise DataError(f"{len(groups)} groups in one figure; expected 1 to {MAX_CURVES}. Pass some of them.")
-    ax = _axes(ax, (min(10.0, max(3.6, 1.1 + len(levels) * (0.45 + 0.2 * len(groups)))), 3.6))
+    ax = new_axes(ax, (min(10.0, max(3.6, 1.1 + len(levels) * (0.45 + 0.2 * len(groups)))), 3.6))
     step = min(0.24, 0.7 / len(groups))
     entries: list[Any] = []
     for order, group in enumerate(groups):
@@ -330,15 +352,6 @@ def impact(shares: pd.DataFrame, ax: Axes | None = None) -> Axes:
     ax.set_ylabel("Share of the group" if len(groups) > 1 else "Share of respondents")
     if len(groups) > 1:
         legend_above(ax, entries)
-    return ax
-
-
-def _axes(ax: Axes | None, size: tuple[float, float]) -> Axes:
-    if ax is None:
-        from matplotlib import pyplot
-
-        _, ax = pyplot.subplots(figsize=size, layout="constrained")
-    ax.spines[["top", "right"]].set_visible(False)
     return ax
 
 

@@ -185,6 +185,7 @@ def refuse_misspelt(labels: Iterable[Hashable]) -> None:
     LabelError
         With the level that was meant, where one reads alike.
     """
+    labels = list(labels)
     for scale in KNOWN_SCALES.values():
         alike = {_squeezed(level): level for level in scale.levels}
         unknown = [label for label in labels if isinstance(label, str) and label not in scale.levels]
@@ -239,7 +240,7 @@ def order_levels(labels: pd.Series, levels: Sequence[Hashable] | None = None) ->
     for known in KNOWN_SCALES.values():
         if set(texts) <= set(known.levels):
             return tuple(texts[name] for name in known.levels if name in texts)
-    parts = {text: re.fullmatch(r"(.*?)(-?\d+(?:\.\d+)?)", text) for text in texts}
+    parts = {text: re.fullmatch(r"(.*?)((?:\A-)?\d+(?:\.\d+)?)", text) for text in texts}
     if all(parts.values()) and len({match.group(1) for match in parts.values() if match}) == 1:
         return tuple(texts[text] for text in sorted(texts, key=lambda text: float(parts[text].group(2))))  # type: ignore[union-attr]
     return tuple(found)

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 import psychoedu as pe
+from psychoedu.cli_contrast import read_rewards
 from psychoedu.exceptions import DataError, MissingRewardsError, ResamplingError
 
 
@@ -72,3 +73,52 @@ def test_other_names_lengths_and_infinities_are_failures():
         pe.bootstrap(lambda w: np.inf if w[0] > 1 else w[0], 30, rng=1, n_resamples=500)
     with pytest.raises(DataError, match="a row per resample"):
         pe.bootstrap(lambda w: w.sum(), 20, vectorized=True, rng=1, n_resamples=100)
+
+
+def runs_of_two_models():
+    rows = [(t, m, run, "PQ"[t % 2], 0.5 + 0.1 * run) for t in range(12) for m in (1, 2) for run in (1, 2, 3)]
+    frame = pd.DataFrame(rows, columns=["task", "model", "run", "profile", "reward"])
+    return frame, frame.index[(frame["task"] == 0) & (frame["model"] == 1) & (frame["run"] == 1)]
+
+
+@pytest.mark.parametrize("missing", ["omit", "zero"])
+def test_an_absent_run_counts_as_a_blank_one(missing):
+    frame, gone = runs_of_two_models()
+    blank = frame.assign(reward=frame["reward"].mask(frame.index.isin(gone)))
+    options = {"stratum": "profile", "focal": "P", "repeat": "run", "missing": missing, "rng": 1, "n_resamples": 200}
+    absent, as_blank = (pe.contrast(each, **options) for each in (frame.drop(gone), blank))
+    own = {"omit": 0.75, "zero": (0.7 + 0.8) / 3}[missing]
+    assert absent.focal_mean == pytest.approx((11 * 0.7 + own) / 12)
+    assert any(note.startswith("1 missing reward ") for note in absent.diagnostics)
+    assert absent.summary() == as_blank.summary()
+
+
+def test_an_absent_run_is_refused_and_labels_are_plain():
+    frame, gone = runs_of_two_models()
+    with pytest.raises(MissingRewardsError, match="1 reward absent, in 1 cell: 1 on 0") as caught:
+        pe.contrast(frame.drop(gone), stratum="profile", focal="P", repeat="run", rng=1)
+    assert len(str(caught.value).splitlines()) <= 3
+    with pytest.raises(MissingRewardsError, match="1 reward missing, by model: 1 1"):
+        pe.compare_models(frame.drop(gone), repeat="run", rng=1, n_resamples=200)
+    without = frame[(frame["run"] == 1) & ~((frame["task"] == 0) & (frame["model"] == 1))]
+    with pytest.raises(MissingRewardsError, match=r"1 reward missing: 1 on 0 \(by model: 1 1\)"):
+        pe.contrast(without, stratum="profile", focal="P", rng=1)
+
+
+def test_no_workers_are_refused():
+    frame, _ = runs_of_two_models()
+    with pytest.raises(DataError, match="n_jobs has to be"):
+        pe.compare_models(frame, repeat="run", n_jobs=0, n_resamples=200)
+    with pytest.raises(DataError, match="n_jobs has to be"):
+        pe.contrast(frame, stratum="profile", focal="P", repeat="run", n_jobs=0)
+    with pytest.raises(DataError, match="n_jobs has to be"):
+        pe.bootstrap(lambda weights: weights[0], 7, n_jobs=0)
+
+
+def test_labels_of_a_file_keep_leading_zeros(tmp_path):
+    path = tmp_path / "rewards.csv"
+    path.write_text("task,profile,year,reward\n1,01,2020,0.50\n2,1,2021,1\n3,2,2021,0.1\n", encoding="utf-8")
+    frame = read_rewards(path, labels=["task", "profile", "year", "absent"])
+    assert frame["profile"].tolist() == ["01", "1", "2"]
+    assert frame["year"].tolist() == [2020, 2021, 2021]
+    assert frame["reward"].tolist() == [0.5, 1.0, 0.1]

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from pandas.testing import assert_frame_equal
 from panel_booklet import LEVELS, PANEL, Panel, grammar_booklet
+from statsmodels.stats.proportion import proportion_confint
 
 from psychoedu.report.facilitator_page import facilitator_page
 from psychoedu.report.panel_form import panel_form
@@ -21,7 +22,7 @@ HEADER = "panellist,round,level,page\n"
 GOOD = HEADER + "".join(f"Teacher G,1,{level},{page}\n" for level, page in zip(LEVELS, (5, 14, 22, 30), strict=True))
 GRID = np.linspace(-3.0, 3.0, 25)
 IMPACT = {
-    "junior": (GRID, 1.0 / (1.0 + np.exp(1.7 * (GRID + 0.6)))),
+    "junior": (GRID, 1.0 / (1.0 + np.exp(1.7 * (GRID + 0.6))), 1102),
     "</script><b>college</b>": (GRID, 1.0 / (1.0 + np.exp(1.4 * (GRID - 0.5)))),
 }
 
@@ -137,7 +138,7 @@ def test_numbers_are_those_of_numpy(show, files, booklet, rule, aggregate):
         shown = np.array(numbers(page, "cuts"))
         np.testing.assert_allclose(shown[:, 0], cuts[number], rtol=RTOL_CLOSED)
         np.testing.assert_allclose(shown[:, 1], np.median(placed, axis=0), rtol=RTOL_CLOSED)
-        above = [np.interp(cuts[number], *curve) for curve in IMPACT.values()]
+        above = [np.interp(cuts[number], *curve[:2]) for curve in IMPACT.values()]
         above = [np.where(np.isinf(cuts[number]), cuts[number] < 0, share) for share in above]
         shares = [-np.diff([1.0, *share, 0.0]) for share in above]
         np.testing.assert_allclose(numbers(page, "impact"), shares, rtol=RTOL_CLOSED, atol=1e-15)
@@ -155,6 +156,49 @@ def test_movement(show, files, html):
     assert texts(page, "movement")[0] == ["Teacher A", "+1", "0", "+1", "0"]
     page.select_option("#round", "1")
     assert page.locator("#movement").count() == 0
+
+
+@pytest.mark.parametrize("aggregate", ["median", "mean"])
+def test_intervals_are_those_of_statsmodels(show, files, booklet, aggregate):
+    sizes = {"one": 1, "seven": 7, "junior": 1102, "college": 250_000}
+    page = show(
+        facilitator_page(
+            booklet, LEVELS, aggregate=aggregate, impact={name: (GRID, 0.5 - GRID / 6.0, n) for name, n in sizes.items()}
+        )
+    )
+    open_files(page, files(rounds=[1]))
+    shares, low, high = (np.array(numbers(page, "impact", f"data-{which}")) for which in ("value", "low", "high"))
+    assert shares.shape == low.shape == high.shape == (4, 5)
+    for at, n in enumerate(sizes.values()):
+        expected = proportion_confint(shares[at] * n, n, method="wilson")
+        np.testing.assert_allclose([low[at], high[at]], expected, rtol=RTOL_CLOSED, atol=1e-15)
+    shown = [[f"{100 * value:.1f}" for value in row] for row in (shares[2], low[2], high[2])]
+    words = [f"{share} % {lower} to {upper}" for share, lower, upper in zip(*shown, strict=True)]
+    assert texts(page, "impact")[2] == ["junior", "1,102", *words]
+    if aggregate == "mean":  # an open end below: nobody is below the lowest level, and the interval begins at 0 exactly
+        assert (shares[:, 0] == 0.0).all()
+        assert (low[:, 0] == 0.0).all()
+        assert (high[:, 0] > 0.0).all()
+
+
+def test_no_interval_without_the_number_of_test_takers(show, files, booklet):
+    page = show(facilitator_page(booklet, LEVELS, impact=IMPACT))
+    open_files(page, files(rounds=[1]))
+    known, unknown = texts(page, "impact")
+    assert known[1] == "1,102"
+    assert all(" to " in text for text in known[2:])
+    assert unknown[1] == "–"
+    assert all(text.endswith(" %") for text in unknown[2:])
+    page = show(facilitator_page(booklet, LEVELS, impact={name: curve[:2] for name, curve in IMPACT.items()}))
+    open_files(page, files(rounds=[1]))
+    assert [len(row) for row in texts(page, "impact")] == [6, 6]  # no column for the number either
+    assert "interval" not in page.locator("#results").inner_text()
+
+
+def test_impact_is_announced_before_a_file_is_opened(show, html):
+    page = show(html)
+    assert page.locator("#sheet").is_hidden()
+    assert page.get_by_text("Impact data for: junior (1,102), </script><b>college</b>").is_visible()
 
 
 def test_open_ends_are_said(show, files, booklet):

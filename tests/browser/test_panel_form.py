@@ -334,6 +334,17 @@ def test_a_table_is_asked_for_where_there_are_tables(show, save, booklet):
     assert frame.drop(columns="booklet").to_numpy().tolist() == [["Teacher A", "3", "only", "5", "2"]]
 
 
+@pytest.mark.parametrize("width", WIDTHS)
+def test_a_form_without_item_texts_says_where_they_are(show, width):
+    page = show(panel_form(grammar_booklet(items=item_table().drop(columns="text")), LEVELS), width)
+    note = page.get_by_text("The item texts are not on this page")
+    assert note.is_visible()
+    assert note.bounding_box()["y"] < page.locator("#page-1").bounding_box()["y"]
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    page.emulate_media(media="print")
+    assert note.is_visible()
+
+
 def test_print_is_the_booklet(show, html):
     page = show(html)
     type_page(page, "CSE-3", 6)

@@ -3,7 +3,8 @@ import pytest
 from scipy.special import expit
 from statsmodels.stats.proportion import proportion_confint
 
-from psychoedu.irt.empirical import empirical_curves, wilson_interval
+from psychoedu.irt.empirical import empirical_curves
+from psychoedu.proportions import wilson_interval
 
 
 def simulate(n_respondents, a, d, seed, c=0.0, mean=0.0, sd=1.0):

@@ -14,7 +14,7 @@ from scipy.special import expit
 import psychoedu as pe
 from psychoedu.exceptions import DataError, FileFormatError, LabelError
 from psychoedu.standard_setting.booklet import OrderedItemBooklet, booklet
-from psychoedu.standard_setting.locations import draw_parameters, location_covariance, rp_locations
+from psychoedu.standard_setting.locations import draw_parameters
 
 EXACT = 1e-12
 FIGURES = 5e-7  # half a unit of the last digit given
@@ -76,9 +76,6 @@ def test_location_errors_are_those_of_the_delta_method_and_of_finite_differences
     expected = gradient @ bank.covariance @ gradient.T
     order = bank.labels.get_indexer(pages.labels)
     np.testing.assert_allclose(pages.location_se, np.sqrt(np.diag(expected))[order], rtol=FINITE_DIFFERENCE)
-    locations = rp_locations(bank.discrimination, bank.intercept, None, 0.67)
-    found = location_covariance(bank.discrimination, locations, np.arange(9), bank.covariance)
-    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-8)
 
 
 def test_an_unknown_error_is_nan_and_only_there():

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from psychoedu.exceptions import DataError, DuplicateLabelError, LabelError
-from psychoedu.standard_setting.scales import CEFR, CSE, Scale, as_scale, level_labels, order_levels
+from psychoedu.standard_setting.scales import CEFR, CSE, Scale, as_scale, level_labels, order_levels, refuse_misspelt
 
 
 def test_cse_has_nine_levels_and_cefr_six():
@@ -93,6 +93,8 @@ def test_labels_of_the_levels():
         ([6, 3, 5], (3, 5, 6)),
         (["L10", "L2", "L1"], ("L1", "L2", "L10")),
         (["-1", "10", "2"], ("-1", "2", "10")),
+        (["Level-10", "Level-2", "Level-1"], ("Level-1", "Level-2", "Level-10")),
+        (["band -2", "band -1"], ("band -1", "band -2")),
         (["pass", "merit", "distinction"], ("pass", "merit", "distinction")),
         (["L1", "M2"], ("L1", "M2")),
         (["M2", "L1"], ("M2", "L1")),
@@ -121,3 +123,44 @@ def test_levels_in_a_given_order():
 def test_levels_that_differ_in_type_alone():
     with pytest.raises(DuplicateLabelError, match="Levels differ in type alone: 3, '3'"):
         order_levels(pd.Series([3, "3"], dtype=object))
+
+
+# labels that look like levels and are none
+
+
+@pytest.mark.parametrize(
+    ("labels", "scale", "wrong", "hint"),
+    [
+        (["CSE-4", "CSE3"], "CSE", ["CSE3"], "Did you mean 'CSE-3'?"),
+        (["cse 3", "CSE_4"], "CSE", ["cse 3", "CSE_4"], "Did you mean 'CSE-3', 'CSE-4'?"),
+        (["CSE-3 "], "CSE", ["CSE-3 "], "Did you mean 'CSE-3'?"),
+        (["CSE-12", "CSE-3"], "CSE", ["CSE-12"], "Its levels are 'CSE-1', 'CSE-2'"),
+        (["CSE0"], "CSE", ["CSE0"], "Its levels are 'CSE-1'"),
+        (["A1", "b2"], "CEFR", ["b2"], "Did you mean 'B2'?"),
+        (["B-1", "C 2"], "CEFR", ["B-1", "C 2"], "Did you mean 'B1', 'C2'?"),
+        (["cefr 3"], "CEFR", ["cefr 3"], "Its levels are 'A1', 'A2'"),
+        (["CSE3", "CSE3"], "CSE", ["CSE3"], "Did you mean"),
+    ],
+    ids=repr,
+)
+@pytest.mark.parametrize("kind", [list, pd.Series, iter])
+def test_misspelt_levels_are_named_with_the_level_that_was_meant(labels, scale, wrong, hint, kind):
+    with pytest.raises(LabelError) as caught:
+        refuse_misspelt(kind(labels))
+    first, second = str(caught.value).splitlines()
+    number = "1 level" if len(wrong) == 1 else f"{len(wrong)} levels"
+    assert first == f"{number} not on the scale {scale}: {', '.join(map(repr, wrong))}."
+    assert second.startswith(hint)
+
+
+@pytest.mark.parametrize(
+    "labels", [["CSE-3", "CSE-9"], ["A1", "C2"], ["pass", "merit"], ["L1", "L10"], [3, 4], [3.5], ["CSE"], ["A12"], []], ids=repr
+)
+def test_levels_that_are_right_or_of_another_scale_are_let_by(labels):
+    assert refuse_misspelt(labels) is None
+
+
+def test_misspelt_levels_stop_the_order_of_a_table():
+    with pytest.raises(LabelError, match=r"Did you mean 'CSE-3'\?"):
+        order_levels(pd.Series(["CSE3", "CSE-4"]))
+    assert order_levels(pd.Series(["CSE3", "CSE-4"]), ["CSE3", "CSE-4"]) == ("CSE3", "CSE-4")  # the order says they are meant

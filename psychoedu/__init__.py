@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from psychoedu.irt.priors import Priors
     from psychoedu.irt.results import Calibration
     from psychoedu.irt.score import Scores, score
-    from psychoedu.persistence import load
     from psychoedu.responses import Reason, ResponseMatrix
     from psychoedu.standard_setting.booklet import OrderedItemBooklet, booklet
     from psychoedu.standard_setting.bookmark import bookmark
@@ -47,6 +46,7 @@ if TYPE_CHECKING:
     from psychoedu.standard_setting.level_table import level_table
     from psychoedu.standard_setting.levels import Levels
     from psychoedu.standard_setting.scales import CEFR, CSE, Scale
+    from psychoedu.stored import load
 
 __all__ = [
     "CEFR",
@@ -121,26 +121,10 @@ _SOURCES = {
     "leaderboard": "psychoedu.bootstrap.leaderboard",
     "leaderboard_from_scores": "psychoedu.bootstrap.leaderboard_table",
     "level_table": "psychoedu.standard_setting.level_table",
-    "load": "psychoedu.persistence",
+    "load": "psychoedu.stored",
     "lowest_for": "psychoedu.bootstrap.lowest",
     "score": "psychoedu.irt.score",
 }
-_SAVED = (
-    "psychoedu.bootstrap.bootstrapped",
-    "psychoedu.bootstrap.comparison",
-    "psychoedu.bootstrap.generalizability_results",
-    "psychoedu.bootstrap.leaderboard_results",
-    "psychoedu.bootstrap.lowest_results",
-    "psychoedu.bootstrap.results",
-    "psychoedu.cdm.q_matrix",
-    "psychoedu.cdm.results",
-    "psychoedu.irt.bank",
-    "psychoedu.irt.results",
-    "psychoedu.irt.score",
-    "psychoedu.standard_setting.angoff",
-    "psychoedu.standard_setting.levels",
-)
-"""Modules whose classes can be saved: ``load`` knows a class only once its module has been imported."""
 
 
 def __getattr__(name: str) -> Any:
@@ -148,9 +132,6 @@ def __getattr__(name: str) -> Any:
         return import_module(f"psychoedu.{name}")
     if name not in _SOURCES:
         raise AttributeError(f"module 'psychoedu' has no attribute {name!r}")
-    if name == "load":
-        for module in _SAVED:
-            import_module(module)
     value = getattr(import_module(_SOURCES[name]), name)
     globals()[name] = value
     return value

@@ -232,9 +232,8 @@ def _calibrate(options: argparse.Namespace) -> None:
 
 def _score(options: argparse.Namespace) -> None:
     from psychoedu.cdm.results import Diagnosis
-    from psychoedu.irt import bank, results  # noqa: F401  what can be loaded
     from psychoedu.irt.score import score
-    from psychoedu.persistence import load
+    from psychoedu.stored import load
 
     _check_target(options.out)
     stored = load(options.bank)
@@ -275,8 +274,7 @@ def _bookmark(options: argparse.Namespace) -> None:
 
 
 def _classify(options: argparse.Namespace) -> None:
-    from psychoedu.irt import bank, results  # noqa: F401  what can be loaded
-    from psychoedu.persistence import load
+    from psychoedu.stored import load
 
     _check_targets(options)
     stored = load(options.bank)

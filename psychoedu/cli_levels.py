@@ -11,7 +11,6 @@ from psychoedu.cli_diagnose import fit_to_of
 from psychoedu.cli_files import check_table_name, write_page, write_table
 from psychoedu.cli_values import value_named
 from psychoedu.exceptions import DataError, FileFormatError
-from psychoedu.persistence import load
 from psychoedu.validation import counted
 
 if TYPE_CHECKING:
@@ -126,6 +125,7 @@ def run_booklet(options: argparse.Namespace, read: Callable[[Sequence[str]], Res
     """Make the booklet, print it and write what was asked for."""
     from psychoedu.report.panel_common import check_levels
     from psychoedu.standard_setting.booklet import booklet
+    from psychoedu.stored import load
 
     if (options.form or options.facilitator) and not options.levels:
         raise DataError("The panel's pages need the levels that get a bookmark: --levels CSE-3 CSE-4 ...")
@@ -133,7 +133,6 @@ def run_booklet(options: argparse.Namespace, read: Callable[[Sequence[str]], Res
         raise DataError("--responses is for the impact on the facilitator's sheet; name that with --facilitator FILE.")
     if options.form or options.facilitator:
         check_levels(options.levels)
-    _load_kinds()
     bank = load(options.bank)
     items = None if options.items is None else _item_table(options.items, options.sep)
     own = _own_labels(bank)
@@ -170,8 +169,8 @@ def run_booklet(options: argparse.Namespace, read: Callable[[Sequence[str]], Res
 def run_bookmark(options: argparse.Namespace, say: Callable[[str], None]) -> None:
     """Read the placements, print the cut scores and write what was asked for."""
     from psychoedu.standard_setting.bookmark import bookmark
+    from psychoedu.stored import load
 
-    _load_kinds()
     bank = load(options.bank)
     cuts = bookmark(
         bank,
@@ -204,8 +203,8 @@ def run_classify(
     """Score, classify, print and write what was asked for."""
     from psychoedu.standard_setting.cut_scores import CutScores
     from psychoedu.standard_setting.level_table import level_table
+    from psychoedu.stored import load
 
-    _load_kinds()
     bank, cuts = load(options.bank), load(options.cuts)
     if not isinstance(cuts, CutScores):
         raise FileFormatError(f"{options.cuts} holds no cut scores. Expected a file written by `psychoedu bookmark --out`.")
@@ -245,11 +244,6 @@ def run_classify(
         from psychoedu.report.levels import levels_page
 
         write_page(options.report, levels_page(cuts, "Levels", calibration=_with_groups(bank), level_table=found), say)
-
-
-def _load_kinds() -> None:
-    from psychoedu.irt import bank, results  # noqa: F401  what can be loaded
-    from psychoedu.standard_setting import cut_scores, levels  # noqa: F401
 
 
 def _with_groups(bank: Any) -> Any:

@@ -20,7 +20,7 @@ from psychoedu.cli_values import value_named
 from psychoedu.exceptions import LabelError
 from psychoedu.irt.calibrate import calibrate
 from psychoedu.irt.score import score
-from psychoedu.persistence import load
+from psychoedu.stored import load
 
 
 @pytest.fixture(scope="module")

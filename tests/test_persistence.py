@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import copy
+import importlib
 import json
+import pkgutil
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,6 +19,8 @@ from designs import simulate
 
 import psychoedu as pe
 from psychoedu.exceptions import DataError, FileFormatError
+from psychoedu.persistence import Saved
+from psychoedu.stored import CLASSES
 
 Document = dict[str, Any]
 REMOVED = object()
@@ -438,3 +444,21 @@ def test_text_that_cannot_be_encoded_spoils_no_file(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"cannot be saved.*'\\udc80'"):
         pe.ItemBank.from_arrays(pd.Index(["\udc80"], dtype=object), [1.0], [0.0]).save(path)
     assert path.read_text() == "before"
+
+
+def test_load_knows_every_class_that_can_be_saved() -> None:
+    for module in pkgutil.walk_packages(pe.__path__, "psychoedu."):
+        importlib.import_module(module.name)
+    found, todo = set(), [Saved]
+    while todo:
+        parts = todo.pop().__subclasses__()
+        todo += parts
+        found |= {part for part in parts if part.__module__.startswith("psychoedu.") and part.kind}
+    assert found == set(CLASSES)
+
+
+def test_load_knows_them_in_a_fresh_process(tmp_path: Path) -> None:
+    path = pe.CutScores.from_values({"pass": 0.5}).save(tmp_path / "cuts.json")
+    code = f"import psychoedu as pe; print(pe.load({str(path)!r}))"
+    said = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
+    assert said == "CutScores(given: pass 0.500)\n"

@@ -13,7 +13,7 @@ from psychoedu import datasets, plots
 from psychoedu.exceptions import DataError, LabelError
 from psychoedu.irt.bank import ItemBank
 from psychoedu.irt.calibrate import calibrate
-from psychoedu.persistence import load
+from psychoedu.stored import load
 
 
 @pytest.fixture(scope="module")

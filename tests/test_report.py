@@ -12,10 +12,10 @@ from scipy.special import expit
 from psychoedu import datasets
 from psychoedu.exceptions import SmallSampleWarning
 from psychoedu.irt.calibrate import calibrate
-from psychoedu.persistence import load
 from psychoedu.report import calibration_page, calibration_section
 from psychoedu.report.html import COLUMNS
 from psychoedu.report.page import column_title, number, page, table
+from psychoedu.stored import load
 
 
 @pytest.fixture(scope="module")

@@ -189,7 +189,10 @@ def test_groups_of_a_calibration_are_scored_with_their_own_population_and_others
             ["--levels", "CSE-3", "--form", "f.html", "--responses", "x.csv"],
             "--responses is for the impact on the facilitator's sheet; name that with --facilitator FILE.",
         ),
-        (["--levels", "CSE3", "CSE-4", "--form", "f.html"], "1 level not on the scale CSE: 'CSE3'.\nDid you mean 'CSE-3'?"),
+        (
+            ["--levels", "CSE3", "CSE-4", "--out", "b.json", "--form", "f.html"],
+            "1 level not on the scale CSE: 'CSE3'.\nDid you mean 'CSE-3'?",
+        ),
         (["--levels", "CSE-4", "CSE-3", "--form", "f.html"], "'CSE-4', 'CSE-3' are not in the order of the scale CSE."),
         (["--levels", "B2", "A1", "--facilitator", "f.html"], "'B2', 'A1' are not in the order of the scale CEFR."),
         (["--levels", "CSE-3", "CSE-3", "--form", "f.html"], "1 level given more than once: 'CSE-3'."),

@@ -32,7 +32,11 @@ def test_without_anything_each_label_is_a_model_without_a_condition():
     assert read(condition="prompt") == (list(LABELS), ["x", "y", "x"])
 
 
-@pytest.mark.parametrize("table", [TABLE, TABLE.iloc[::-1]], ids=["in order", "turned"])
+@pytest.mark.parametrize(
+    "table",
+    [TABLE, TABLE.iloc[::-1], pd.concat([TABLE.tail(1).set_axis(["o_p9"]), TABLE])],
+    ids=["in order", "turned", "more rows"],
+)
 def test_columns_belong_to_labels(table):
     assert read(model="model", condition="prompt", table=table) == (["A", "A", "B"], ["x", "y", "x"])
     assert read(rows=[2], model="size", table=table) == ([70], [""])

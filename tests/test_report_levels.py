@@ -118,6 +118,7 @@ def test_numbers_are_those_of_the_results(parts, html):
     for text in impact_texts(shares).to_numpy().ravel():
         assert text in words
     assert table.to_html(legend=False) in html
+    assert html.count("In brackets: probability of the level") == 1
     for line in (*table.legend(), *(f"Note: {note}" for note in cuts.diagnostics)):
         assert line in words
 
@@ -217,7 +218,9 @@ def test_the_calibration_puts_its_populations_on_the_map():
     matrix = pe.datasets.load_lsat7()
     calibration = pe.calibrate(matrix)
     cuts = bookmark(calibration, placed({"pass": [2, 3, 3]}))
-    assert levels_section(cuts, "", calibration=calibration) != levels_section(cuts, "")
+    maps = [Outline(levels_section(cuts, "", calibration=given)).attributes for given in (None, calibration)]
+    without, with_it = [next(given["src"] for tag, given in found if tag == "img") for found in maps]
+    assert without != with_it
 
 
 def test_page_is_the_same_twice(parts, html):

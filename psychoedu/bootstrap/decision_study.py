@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
+from scipy.special import ndtri, stdtrit
 
 from psychoedu._typing import FloatArray
 from psychoedu.bootstrap.variance_components import Effect
@@ -183,7 +183,9 @@ def half_width(universe: Universe, sizes: Sequence[float], difference: bool, con
     degrees = degrees_of_freedom(universe, sizes, difference)
     if np.isnan(degrees):
         return np.nan
-    return float(stats.t.ppf(0.5 + confidence_level / 2.0, degrees) * np.sqrt(variance))
+    upper = 0.5 + confidence_level / 2.0
+    quantile = ndtri(upper) if np.isinf(degrees) else stdtrit(degrees, upper)
+    return float(quantile * np.sqrt(variance))
 
 
 def smallest(reaches: Callable[[int], bool], start: int = 2) -> int | None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from scipy import optimize, stats
+from scipy import optimize
 
 from psychoedu.bootstrap.decision_study import LARGEST, smallest
 from psychoedu.bootstrap.generalizability_results import Generalizability
@@ -40,6 +40,8 @@ class _Test:
 
 def _power_of(noncentrality: float, degrees: int, alpha: float, two_sided: bool) -> float:
     """Return P(|T| > t) or P(T > t), T noncentral t."""
+    from scipy import stats  # here: it takes a second to import, and nothing else needs it
+
     critical = float(stats.t.isf(alpha / 2.0 if two_sided else alpha, degrees))
     delta = abs(noncentrality) if two_sided else noncentrality
     lower = _upper_tail(critical, degrees, -delta) if two_sided else 0.0
@@ -48,6 +50,8 @@ def _power_of(noncentrality: float, degrees: int, alpha: float, two_sided: bool)
 
 def _upper_tail(critical: float, degrees: int, delta: float) -> float:
     """Return P(T > critical), critical at least 0; SciPy's noncentral t where its series converge."""
+    from scipy import stats
+
     if degrees > LARGE_SAMPLE:
         spread = math.sqrt(1.0 + critical**2 / (2.0 * degrees))
         return float(stats.norm.sf((critical * (1.0 - 0.25 / degrees) - delta) / spread))

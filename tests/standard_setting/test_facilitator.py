@@ -22,7 +22,7 @@ SCORES = pd.DataFrame({"theta": [-1.5, -0.2, 0.4, 1.1, 2.0], "theta_se": [0.5, 0
 GROUPS = ["a", "a", "b", "b", "b"]
 
 
-def panel(pages=None, **options):
+def panel(pages=None, names=("CSE-3", "CSE-4"), **options):
     """Return cuts of a panel in a booklet with pages at -2, -1.5, ..., 2."""
     bank = pe.ItemBank(
         pd.DataFrame({"discrimination": 1.0, "difficulty": np.linspace(-2, 2, 9)}, index=[f"q{n}" for n in range(1, 10)])
@@ -31,7 +31,7 @@ def panel(pages=None, **options):
         [name, number, level, page]
         for number, placed in (pages or PAGES).items()
         for name, own in placed.items()
-        for level, page in zip(("CSE-3", "CSE-4"), own, strict=False)
+        for level, page in zip(names, own, strict=False)
         if page is not None
     ]
     frame = pd.DataFrame(rows, columns=["panellist", "round", "level", "page"])
@@ -123,9 +123,9 @@ def test_linked_cuts_meet_scores_on_the_new_scale():
 
 
 def test_the_scale_of_the_cuts_is_kept():
-    scale = ["CSE-3", "CSE-4", "CSE-5"]
-    impact = facilitator_sheet(panel(scale=scale), SCORES).impact
-    assert impact.index.get_level_values("level").tolist() == ["below CSE-3", "CSE-3", "CSE-4"]
+    names = ["B1", "A1"]  # the best is A1 here, against the order of CEFR
+    impact = facilitator_sheet(panel(names=names, levels=names, scale=["C1", *names]), SCORES).impact
+    assert impact.index.get_level_values("level").tolist() == ["below B1", "B1", "A1"]
 
 
 @pytest.mark.parametrize("number", [3, "1", 1.5], ids=repr)

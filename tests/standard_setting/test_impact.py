@@ -107,6 +107,17 @@ def test_who_has_no_score_or_no_group_is_left_out():
     assert by_level.loc[("b", "pass"), ["share", "n"]].tolist() == [1.0, 1.0]  # a level needs no standard error
 
 
+def test_who_answered_nothing_has_no_level_to_count():
+    bank = bank_of(12)
+    answers = respond(bank, np.linspace(-2, 2, 30)).astype(float)
+    answers.iloc[4] = np.nan
+    found = impact(pe.score(bank, answers), CUTS, basis="level")
+    assert (found["n"] == 29).all()
+    known = pe.score(bank, answers.drop(index="r5")).to_frame()["theta"].to_numpy()
+    codes = (known[:, None] >= list(CUTS.values())).sum(axis=1)
+    np.testing.assert_allclose(found["share"], np.bincount(codes, minlength=4) / 29, rtol=EXACT)
+
+
 def test_groups_stand_in_their_own_order():
     scores = sample(4)
     met = impact(scores, {"pass": 0.0}, [2, 1, 2, 1])

@@ -140,6 +140,8 @@ def read_rewards(path: Path, sep: str = ",", labels: Sequence[str] = ()) -> pd.D
     """
     import pandas as pd
 
+    if not sep:
+        raise DataError(r"--sep is empty. Expected the character between cells, such as ',', ';' or '\t'.")
     try:
         if path.suffix.lower() in (".parquet", ".pq"):
             return pd.read_parquet(path)
@@ -167,6 +169,10 @@ def _side(column: pd.Series, labels: list[str], option: str) -> Any:
     known = {str(value) for value in column.dropna().unique()}
     weights: dict[Any, float] = {}
     found = []
+    names = [text if text in known else text.rpartition("=")[0] or text for text in labels]
+    twice = list(dict.fromkeys(name for name in names if names.count(name) > 1))
+    if twice:
+        raise DataError(f"{option} names {listed(twice)} more than once. Expected each label once.")
     for text in labels:
         name, sign, weight = text.rpartition("=")
         if sign and text not in known:

@@ -100,6 +100,12 @@ ERRORS = {
     "out is a file": ("{file} --stratum profile --focal deep --out {file}", "expected the name of a folder"),
     "method": ("{file} --stratum profile --focal deep --method bootstrap", "method has to be one of"),
     "blank": ("{blank} --stratum profile --focal deep", "--missing omit, or zero"),
+    "separator": ("{file} --stratum profile --focal deep --sep ", "--sep is empty"),
+    "label twice": (
+        "{file} --stratum profile --focal deep --comparison anxious brittle anxious",
+        "names 'anxious' more than once",
+    ),
+    "weight twice": ("{file} --stratum profile --focal deep --comparison anxious=1 anxious=2", "names 'anxious' more than once"),
     "not a table": ("{empty} --stratum profile --focal deep", "cannot be read as a table"),
 }
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from psychoedu._typing import FloatArray
+from psychoedu._typing import FloatArray, IntArray
 from psychoedu._version import __version__
 from psychoedu.bootstrap.comparison import ModelComparison
 from psychoedu.bootstrap.corrections import CORRECTIONS
@@ -86,8 +86,8 @@ def compare_models(
         What to do where two models were scored on different units: refuse, or compare each pair on what both have.
     missing : {"raise", "omit", "zero"}
         What to do about blank rewards: refuse, leave them out of the cell's mean (a cell without any other is a unit that the
-        model lacks: see ``pairs``), or count them as 0. The numbers by model are in the diagnostics. With
-        ``pairs="intersection"`` the default leaves out units that a model lacks, and says how many.
+        model lacks: see ``pairs``), or count them as 0. The numbers by model are in the diagnostics. Units that a model lacks
+        altogether are for ``pairs`` to say.
     margin : float, optional
         Two models are equivalent if the interval at ``1 - 2 (1 - confidence_level)`` lies within -margin and margin.
 
@@ -131,7 +131,7 @@ def compare_models(
     rule = check_choice(pairs, PAIR_RULES, "pairs")
     bound = None if margin is None else check_positive(margin, "margin")
     jobs = check_jobs(n_jobs)
-    check_choice(missing, MISSING_POLICIES, "missing")
+    missing = check_choice(missing, MISSING_POLICIES, "missing")
     design = rewards
     if not isinstance(design, ClusterDesign):
         names = {"cluster": cluster, "stratum": stratum, "model": model, "reward": reward, "item": item, "repeat": repeat}
@@ -143,10 +143,12 @@ def compare_models(
     if models is not None:
         design = design.select_models(models)
     pairing = pair_up(design, _pairs(design.models, compare, reference), rule == "intersection")
-    notes = _missing_notes(design, rule, missing if not isinstance(rewards, ClusterDesign) else "omit")
+    if isinstance(rewards, ClusterDesign):
+        missing = design.missing
+    notes = _missing_notes(design, rule, missing)
     side = Side(PAIRED, tuple(range(len(design.strata))), None)
     plan = plan_of(design, (side,), Choices(weighting, "stratum", singleton, correction))
-    return _compare(design, pairing, plan, seed_of(rng), size, level, method, bound, jobs, rule, notes)
+    return _compare(design, pairing, plan, seed_of(rng), size, level, method, bound, jobs, rule, missing, notes)
 
 
 def _missing_notes(design: ClusterDesign, rule: str, missing: str) -> list[str]:
@@ -155,21 +157,28 @@ def _missing_notes(design: ClusterDesign, rule: str, missing: str) -> list[str]:
     Units that one of a pair lacks have been refused, or left out as ``pairs="intersection"`` asks; what is left here are blank
     rewards among others of a cell, and units that nobody has.
     """
-    by_model = [(label, int(n)) for label, n in zip(design.models, design.n_missing, strict=True) if n]
-    if not by_model:
+    if missing == "raise":
+        blank = design.n_partial if rule == "intersection" else design.n_missing
+        if blank.any():
+            raise MissingRewardsError(
+                f"{counted(int(blank.sum()), 'reward')} missing{_within_cells(rule)}, by model: {_by_model(design, blank)}.\n"
+                'Expected every reward. Pass missing="omit" (the mean of the other rewards, units without any left out) or '
+                'missing="zero" (a failure), and report it.'
+            )
+    total = int(design.n_missing.sum())
+    if not total:
         return []
-    total = sum(n for _, n in by_model)
-    named = ", ".join(f"{label} {n:,}" for label, n in by_model[:5]) + (
-        f" and {len(by_model) - 5} more" if len(by_model) > 5 else ""
-    )
-    if missing == "raise" and rule == "error":
-        raise MissingRewardsError(
-            f"{counted(total, 'reward')} missing, by model: {named}.\n"
-            'Expected every reward. Pass missing="omit" (the mean of the other rewards, units without any left out) or '
-            'missing="zero" (a failure), and report it.'
-        )
     done = "counted as 0" if missing == "zero" else "left out of the means of their cells, and units without any of all pairs"
-    return [f"{counted(total, 'missing reward')} ({named}): {done}"]
+    return [f"{counted(total, 'missing reward')} ({_by_model(design, design.n_missing)}): {done}"]
+
+
+def _within_cells(rule: str) -> str:
+    return " beside others of the same cell" if rule == "intersection" else ""
+
+
+def _by_model(design: ClusterDesign, numbers: IntArray) -> str:
+    some = [f"{label} {n:,}" for label, n in zip(design.models, numbers.tolist(), strict=True) if n]
+    return ", ".join(some[:5]) + (f" and {len(some) - 5} more" if len(some) > 5 else "")
 
 
 def _pairs(
@@ -208,6 +217,7 @@ def _compare(
     margin: float | None,
     jobs: int,
     rule: str,
+    missing: str,
     missing_notes: list[str],
 ) -> ModelComparison:
     pools = plan.pools(pairing.sums, pairing.sizes)
@@ -236,9 +246,14 @@ def _compare(
         "ties": pairing.ties,
         "losses": pairing.losses,
     }
-    if pairing.first_only is not None and pairing.second_only is not None:
-        table |= {"first_only": pairing.first_only, "second_only": pairing.second_only}
-        table["p_mcnemar"] = exact_mcnemar(pairing.first_only, pairing.second_only)
+    if pairing.binary.any():
+        table |= {
+            "first_only": np.where(pairing.binary, pairing.wins, np.nan),
+            "second_only": np.where(pairing.binary, pairing.losses, np.nan),
+            "p_mcnemar": np.where(pairing.binary, exact_mcnemar(pairing.wins, pairing.losses), np.nan),
+        }
+        if not pairing.binary.all():
+            missing_notes = [*missing_notes, "pairs with other rewards than 0 and 1 have no flips and no exact test (McNemar)"]
     if margin is not None:
         low, high = percentile_limits(drawn.replicates, 2.0 * level - 1.0) if level > 0.5 else (found.value, found.value)
         table |= {"low_equivalence": low, "high_equivalence": high, "equivalent": (low > -margin) & (high < margin)}
@@ -259,6 +274,8 @@ def _compare(
         correction=plan.correction,
         weighting=plan.weighting,
         pairs=rule,
+        missing=missing,
+        n_missing=int(design.n_missing.sum()),
         margin=margin,
         seed=seed.entropy,
         cluster_word=design.cluster_word,

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from psychoedu.bootstrap.corrections import CORRECTIONS
+from psychoedu.bootstrap.design import MISSING_POLICIES, missing_text
 from psychoedu.bootstrap.intervals import METHODS
 from psychoedu.bootstrap.paper import fixed, level_text, p_text
 from psychoedu.bootstrap.plan import WEIGHTINGS
@@ -17,12 +18,13 @@ from psychoedu.bootstrap.serialise import seed_from
 from psychoedu.markup import latex, latex_table, markdown, markdown_table
 from psychoedu.persistence import Fields, Saved, encode_numbers, plain_label
 
-COUNTS = ("n_units", "left_out", "wins", "ties", "losses", "first_only", "second_only")
+COUNTS = ("n_units", "left_out", "wins", "ties", "losses")
 NUMBERS = (
     "difference", "standard_error", "robust_standard_error", "low", "high", "low_simultaneous", "high_simultaneous",
     "p_value", "p_holm", "p_max_t", "p_sign_flip",
 )  # fmt: skip
-_OPTIONAL = ("p_mcnemar", "low_equivalence", "high_equivalence")
+_PLAIN = ("n_resamples", "confidence_level", "method", "correction", "weighting", "pairs", "missing", "n_missing")
+_OPTIONAL = ("first_only", "second_only", "p_mcnemar", "low_equivalence", "high_equivalence")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -34,11 +36,13 @@ class ModelComparison(Saved):
     table : DataFrame by pair (first, second)
         ``difference`` (first less second), ``standard_error`` (bootstrap), ``robust_standard_error`` (analytic), ``low`` and
         ``high``; ``low_simultaneous`` and ``high_simultaneous``, which hold for all pairs at once; ``p_value``, ``p_holm``,
-        ``p_max_t``, ``p_sign_flip``; ``n_units`` and ``left_out``; ``wins``, ``ties`` and ``losses`` of the first; for 0/1
-        rewards ``first_only``, ``second_only`` and ``p_mcnemar``; with a margin ``low_equivalence``, ``high_equivalence``,
-        ``equivalent``.
+        ``p_max_t``, ``p_sign_flip``; ``n_units`` and ``left_out``; ``wins``, ``ties`` and ``losses`` of the first; where rewards
+        are 0 and 1 ``first_only``, ``second_only`` and ``p_mcnemar``, nan for other pairs; with a margin
+        ``low_equivalence``, ``high_equivalence`` and ``equivalent``.
     sizes : Series by stratum
         Clusters.
+    missing, n_missing
+        What was done about missing rewards, and how many there were.
     n_resamples, confidence_level, method, correction, weighting, pairs, margin, seed, diagnostics, version
     """
 
@@ -52,6 +56,8 @@ class ModelComparison(Saved):
     correction: str | None
     weighting: str
     pairs: str
+    missing: str
+    n_missing: int
     margin: float | None
     seed: int
     cluster_word: str
@@ -63,7 +69,8 @@ class ModelComparison(Saved):
         return (
             f"Paired differences of models, {level_text(self.confidence_level)} {self.method} intervals, {self.n_resamples:,} "
             f"resamples of {self.cluster_word}s within strata ({sizes}), seed {self.seed}, "
-            f"correction {self.correction or 'none'}, psychoedu {self.version}"
+            f"correction {self.correction or 'none'}, missing rewards: {missing_text(self.n_missing, self.missing)}, "
+            f"psychoedu {self.version}"
         )
 
     def summary(self) -> str:
@@ -73,7 +80,9 @@ class ModelComparison(Saved):
             for column in self.table.columns
             if column not in ("robust_standard_error", "p_max_t", "first_only", "second_only")
         ]
-        shown = self.table[left].to_string(float_format=lambda value: f"{value:.3f}")
+        bounds = ("p_value", "p_holm", "p_sign_flip")
+        texts = {name: self.table[name].map(lambda value: p_text(value, self.n_resamples)) for name in bounds}
+        shown = self.table[left].assign(**texts).to_string(float_format=lambda value: f"{value:.3f}")
         return "\n".join([self._title(), shown, *(f"note: {note}" for note in self.diagnostics)])
 
     def _rows(self) -> tuple[list[str], list[list[str]]]:
@@ -101,7 +110,9 @@ class ModelComparison(Saved):
                 *(p_text(row[name], self.n_resamples) for name in ("p_value", "p_holm", "p_sign_flip")),
                 f"{row['wins']}/{row['ties']}/{row['losses']}",
             ]
-            cells += [f"{row['first_only']} and {row['second_only']}", fixed(row["p_mcnemar"])] if exact else []
+            cells += (
+                [f"{fixed(row['first_only'], 0)} and {fixed(row['second_only'], 0)}", fixed(row["p_mcnemar"])] if exact else []
+            )
             cells += ["yes" if row["equivalent"] else "no"] if margin else []
             rows.append(cells)
         return heads, rows
@@ -145,7 +156,16 @@ class ModelComparison(Saved):
             "sizes": self.sizes.tolist(),
             **{
                 name: getattr(self, name)
-                for name in ("n_resamples", "confidence_level", "method", "correction", "weighting", "pairs")
+                for name in (
+                    "n_resamples",
+                    "confidence_level",
+                    "method",
+                    "correction",
+                    "weighting",
+                    "pairs",
+                    "missing",
+                    "n_missing",
+                )
             },
             "margin": self.margin,
             "seed": str(self.seed),
@@ -171,7 +191,7 @@ class ModelComparison(Saved):
                 columns[name] = table.numbers(name, size, missing=True, infinite=True)
             else:
                 table.refuse(name, "no such column")
-        absent = [name for name in (*NUMBERS, *COUNTS[:5]) if name not in columns]
+        absent = [name for name in (*NUMBERS, *COUNTS) if name not in columns]
         if absent:
             table.refuse(absent[0], f"{size} numbers")
         strata = fields.labels("strata")
@@ -184,6 +204,8 @@ class ModelComparison(Saved):
             correction=None if fields.is_none("correction") else fields.text("correction", CORRECTIONS),
             weighting=fields.text("weighting", WEIGHTINGS),
             pairs=fields.text("pairs", ("error", "intersection")),
+            missing=fields.text("missing", MISSING_POLICIES),
+            n_missing=fields.integer("n_missing", 0),
             margin=None if fields.is_none("margin") else fields.number("margin", above=0.0),
             seed=seed_from(fields),
             cluster_word=fields.text("cluster_word"),

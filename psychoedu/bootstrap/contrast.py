@@ -14,7 +14,7 @@ from psychoedu._typing import FloatArray
 from psychoedu._version import __version__
 from psychoedu.bootstrap.analysis import Source, analyse
 from psychoedu.bootstrap.corrections import CORRECTIONS
-from psychoedu.bootstrap.design import ClusterDesign
+from psychoedu.bootstrap.design import MISSING_WORDS, ClusterDesign
 from psychoedu.bootstrap.engine import check_jobs
 from psychoedu.bootstrap.intervals import METHODS
 from psychoedu.bootstrap.plan import PAIRED, WEIGHTING_WORDS, Choices, Plan, Side, plan_of, side_of
@@ -340,8 +340,7 @@ def _notes(design: ClusterDesign, source: Source) -> list[str]:
         notes.append(f"clusters have different numbers of rewards; {WEIGHTING_WORDS['task']} (cluster-weighted: {other:.4f})")
     n_missing = int(design.n_missing.sum())
     if n_missing:
-        done = {"omit": "left out of all means", "zero": "counted as 0"}[design.missing]
-        notes.append(f"{counted(n_missing, 'missing reward')} {done}")
+        notes.append(f"{counted(n_missing, 'missing reward')} {MISSING_WORDS[design.missing]}")
     if "item" not in design.names and "repeat" not in design.names and (design.counts > 1).any():
         most = int(design.counts.max())
         notes.append(f"up to {most} rewards of a model in one {design.cluster_word}: each counts, as an item of its own")

@@ -19,6 +19,20 @@ from psychoedu.exceptions import LabelError
 from psychoedu.validation import check_known, counted, has_label, listed
 
 MISSING_POLICIES = ("raise", "omit", "zero")
+MISSING_WORDS = {"omit": "left out of all means", "zero": "counted as 0"}
+
+
+def missing_text(n_missing: int, policy: str) -> str:
+    """Say how many rewards were missing, and what was done about them.
+
+    Examples
+    --------
+    >>> missing_text(0, "raise"), missing_text(1200, "zero")
+    ('none (policy: refuse)', '1,200, counted as 0 (policy: zero)')
+    """
+    if not n_missing:
+        return f"none (policy: {'refuse' if policy == 'raise' else policy})"
+    return f"{n_missing:,}, {MISSING_WORDS[policy]} (policy: {policy})"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -46,6 +60,8 @@ class ClusterDesign:
         repeats, and more where a table holds several rows of a model and cluster without a column that tells them apart.
     n_missing : (M,) int array
         Rewards that are absent, by model, whatever is done about them.
+    n_partial : (M,) int array
+        Of these, those in cells that have other rewards.
     missing : {"raise", "omit", "zero"}
         What was done about them.
     names : dict
@@ -66,6 +82,7 @@ class ClusterDesign:
     totals: FloatArray
     counts: FloatArray
     n_missing: IntArray
+    n_partial: IntArray
     missing: str = "raise"
     names: dict[str, Hashable] = field(default_factory=dict)
 
@@ -217,6 +234,7 @@ class ClusterDesign:
             totals=self.totals[:, at],
             counts=self.counts[:, at],
             n_missing=self.n_missing[at],
+            n_partial=self.n_partial[at],
             missing=self.missing,
             names=self.names,
         )

@@ -116,8 +116,8 @@ def studentised_limits(
 
 
 def t_limits(estimate: FloatArray, standard_error: FloatArray, df: FloatArray, confidence_level: float) -> FloatArray:
-    """Return estimate -+ t SE, (2, K)."""
-    half = stdtrit(df, 0.5 + confidence_level / 2.0) * standard_error
+    """Return estimate -+ t SE, (2, K); the estimate itself where the standard error is 0, whatever the degrees of freedom."""
+    half = np.where(standard_error == 0.0, 0.0, stdtrit(df, 0.5 + confidence_level / 2.0) * standard_error)
     return np.stack([estimate - half, estimate + half])
 
 

@@ -13,7 +13,7 @@ import pandas as pd
 from psychoedu._version import __version__
 from psychoedu.bootstrap.analysis import FEW_CLUSTERS, Source
 from psychoedu.bootstrap.corrections import CORRECTIONS
-from psychoedu.bootstrap.design import ClusterDesign
+from psychoedu.bootstrap.design import MISSING_WORDS, ClusterDesign
 from psychoedu.bootstrap.engine import Resampled, check_jobs, estimates_of, limits_of, resample
 from psychoedu.bootstrap.group_means import Groups, draw_means, groups_of, nested
 from psychoedu.bootstrap.intervals import METHODS
@@ -220,8 +220,7 @@ def _wrap(groups: Groups, how: str, seed: Seed, size: int, level: float, method:
         )
     n_missing = int(design.n_missing.sum())
     if n_missing:
-        done = {"omit": "left out of all means", "zero": "counted as 0"}[design.missing]
-        notes.append(f"{counted(n_missing, 'missing reward')} {done}")
+        notes.append(f"{counted(n_missing, 'missing reward')} {MISSING_WORDS[design.missing]}")
     return Leaderboard(
         models=design.models[order].rename("model"),
         stages=groups.labels.rename("stage"),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from psychoedu.bootstrap.design import missing_text
 from psychoedu.bootstrap.paper import fixed, level_text
 from psychoedu.markup import html_facts, html_table, latex, latex_table, markdown, markdown_table
 
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
 BALANCED, BY_TASKS = "balanced", "task"
 _NAMES = {"spearman": "Spearman's rho", "kendall": "Kendall's tau-b"}
 _CORRECTIONS = {"rao-wu": "rescaled after Rao and Wu", "canty-davison": "corrected after Canty and Davison"}
-_POLICIES = {"omit": "left out of all means", "zero": "counted as 0"}
 _METHODS = {"bca": "BCa", "t": "analytic t"}
 
 
@@ -72,10 +72,7 @@ def overall_words(board: Leaderboard) -> str:
 
 def missing_words(found: Leaderboard | Lowest) -> str:
     """Say how many rewards were missing, and what was done about them."""
-    n = int(found.n_missing.sum())
-    if not n:
-        return f"none (policy: {'refuse' if found.missing == 'raise' else found.missing})"
-    return f"{n:,}, {_POLICIES[found.missing]} (policy: {found.missing})"
+    return missing_text(int(found.n_missing.sum()), found.missing)
 
 
 def sizes_words(found: Leaderboard | Lowest) -> str:

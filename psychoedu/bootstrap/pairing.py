@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import bdtr
 
-from psychoedu._typing import FloatArray, IntArray
+from psychoedu._typing import BoolArray, FloatArray, IntArray
 from psychoedu.bootstrap.design import ClusterDesign
 from psychoedu.exceptions import ClusterDesignError, MissingRewardsError
 from psychoedu.validation import counted, listed
@@ -31,8 +31,8 @@ class Pairing:
         Units that only one of them has.
     wins, ties, losses : (P,) int arrays
         Units on which the first is better, equal or worse.
-    first_only, second_only : (P,) int arrays, or None
-        Of 0/1 rewards: units that only the first, only the second has right.
+    binary : (P,) bool array
+        Whether all rewards of both are 0 or 1, one a cell: then ``wins`` and ``losses`` are flips.
     """
 
     pairs: tuple[tuple[int, int], ...]
@@ -43,8 +43,7 @@ class Pairing:
     wins: IntArray
     ties: IntArray
     losses: IntArray
-    first_only: IntArray | None
-    second_only: IntArray | None
+    binary: BoolArray
 
 
 def pair_up(design: ClusterDesign, pairs: Sequence[tuple[int, int]], intersection: bool) -> Pairing:
@@ -81,7 +80,7 @@ def pair_up(design: ClusterDesign, pairs: Sequence[tuple[int, int]], intersectio
         tally[2, at], tally[3, at] = (difference > 0).sum(), (difference < 0).sum()
     _refuse_unpaired(design, pairs, tally, intersection)
     ties = tally[0] - tally[2] - tally[3]
-    binary = design.is_binary
+    each = np.array([design.select_models([label]).is_binary for label in design.models])
     return Pairing(
         pairs=tuple(pairs),
         sums=sums,
@@ -91,8 +90,7 @@ def pair_up(design: ClusterDesign, pairs: Sequence[tuple[int, int]], intersectio
         wins=tally[2],
         ties=ties,
         losses=tally[3],
-        first_only=tally[2] if binary else None,
-        second_only=tally[3] if binary else None,
+        binary=np.array([bool(each[first] and each[second]) for first, second in pairs]),
     )
 
 

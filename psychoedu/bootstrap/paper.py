@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from psychoedu.bootstrap.design import missing_text
 from psychoedu.bootstrap.plan import WEIGHTING_WORDS
 
 if TYPE_CHECKING:
@@ -50,12 +51,7 @@ def level_text(level: float) -> str:
 
 def policy_text(contrast: Contrast) -> str:
     """Say how many rewards were missing, and what was done about them."""
-    n = int(contrast.missing["n_missing"].sum())
-    policy = str(contrast.options["missing"])
-    if not n:
-        return "none (policy: refuse)" if policy == "raise" else f"none (policy: {policy})"
-    done = {"omit": "left out of all means", "zero": "counted as 0"}[policy]
-    return f"{n:,}, {done} (policy: {policy})"
+    return missing_text(int(contrast.missing["n_missing"].sum()), str(contrast.options["missing"]))
 
 
 def clusters_text(contrast: Contrast) -> str:
@@ -111,8 +107,12 @@ def contrast_text(contrast: Contrast) -> str:
         lines.append(f"note: {boundary_text(str(side), row, contrast.confidence_level)}")
     models = contrast.models
     if len(models) > 1:
-        shown = models[["focal_mean", "comparison_mean", "estimate", "low", "high", "p_value", "p_holm"]]
-        lines += ["", shown.to_string(float_format=lambda value: f"{value:.3f}")]
+        shown = models[["focal_mean", "comparison_mean", "estimate", "low", "high"]].copy()
+        if contrast.few_clusters:
+            own = contrast.recommended_models
+            shown["low_recommended"], shown["high_recommended"] = own["low"], own["high"]
+        p_values = {name: models[name].map(lambda value: p_text(value, contrast.n_resamples)) for name in ("p_value", "p_holm")}
+        lines += ["", shown.assign(**p_values).to_string(float_format=lambda value: f"{value:.3f}")]
     return "\n".join(lines)
 
 

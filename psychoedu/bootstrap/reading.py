@@ -16,6 +16,8 @@ from psychoedu.validation import check_choice, check_columns, counted, listed, s
 
 ONLY = "all"
 """Label of the one stratum, or of the one model, where no column names any."""
+LARGEST = 1e100
+"""Absolute value of a reward beyond which its powers overflow; its inverse, below which they vanish."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +60,7 @@ def read_long(rewards: Any, names: Columns, missing: str) -> ClusterDesign:
         columns = pd.MultiIndex.from_product([models.labels, conditions.labels], names=["model", "condition"])
     unit, units, cluster_of = _units(frame, names, clusters)
     cells = _cells(frame, names, values, unit, column, (len(cluster_of), len(columns)), missing, units, columns)
-    totals, counts, expected, n_missing = cells
+    totals, counts, expected, n_missing, n_partial = cells
     lacking = expected[:, None] - counts
     if missing == "raise" and (lacking > 0).any():
         _refuse_missing(lacking, units, columns, given)
@@ -74,6 +76,7 @@ def read_long(rewards: Any, names: Columns, missing: str) -> ClusterDesign:
         totals=totals,
         counts=counts,
         n_missing=n_missing,
+        n_partial=n_partial,
         missing=missing,
         names=given,
     )
@@ -103,6 +106,9 @@ def _checked_frame(rewards: Any, given: dict[str, Hashable]) -> pd.DataFrame:
 
 def _numbers(column: pd.Series, name: Hashable) -> FloatArray:
     """Return rewards as floats, nan where blank."""
+    kind = pd.api.types.infer_dtype(column, skipna=True)
+    if kind.startswith(("complex", "date", "time", "period", "interval")):
+        raise DataError(f"Rewards in column {name!r} are of type {kind}. Expected numbers.")
     if column.dtype == object or not (pd.api.types.is_numeric_dtype(column) or pd.api.types.is_bool_dtype(column)):
         found = pd.to_numeric(column, errors="coerce")
         wrong = column[found.isna() & column.notna()]
@@ -118,6 +124,12 @@ def _numbers(column: pd.Series, name: Hashable) -> FloatArray:
         raise DataError(
             f"{counted(int(infinite.sum()), 'reward')} infinite, in rows {listed(column.index[infinite].tolist())}.\n"
             "Expected finite numbers, blank where there is no reward."
+        )
+    largest = float(np.nanmax(np.abs(values), initial=0.0))
+    if largest > LARGEST or 0.0 < largest < 1.0 / LARGEST:
+        raise DataError(
+            f"The largest reward in column {name!r} is {largest:.3g} in absolute value; variances are of its square, which a "
+            f"number cannot hold.\nExpected between {1.0 / LARGEST:g} and {LARGEST:g}: give the rewards in another unit."
         )
     return values
 
@@ -197,8 +209,11 @@ def _cells(
     missing: str,
     units: pd.Index,
     columns: pd.Index,
-) -> tuple[FloatArray, FloatArray, FloatArray, IntArray]:
-    """Return totals and counts, (U, M), the rewards that a cell of each unit should have, (U,), and the absent ones, (M,)."""
+) -> tuple[FloatArray, FloatArray, FloatArray, IntArray, IntArray]:
+    """Return totals and counts, (U, M), the rewards that a cell of each unit should have, (U,), and the absent ones by model.
+
+    The absent ones, (M,), come twice: all of them, and those in cells that have other rewards.
+    """
     cell = unit * shape[1] + column
     size = shape[0] * shape[1]
     blank = np.isnan(values)
@@ -219,14 +234,16 @@ def _cells(
         observed = (counted_rows > 0).astype(np.float64)
         absent = np.bincount(column[blank], minlength=shape[1]) + (rows.reshape(shape) == 0).sum(axis=0)
         absent = absent + absent_runs.reshape(shape).sum(axis=0)
-        return total.reshape(shape), observed.reshape(shape), np.ones(shape[0]), absent.astype(np.int64)
+        lacking = np.where(present > 0, np.repeat(runs, shape[1]) - present, 0).reshape(shape).sum(axis=0)
+        return total.reshape(shape), observed.reshape(shape), np.ones(shape[0]), absent.astype(np.int64), lacking.astype(np.int64)
     if names.item is not None and (rows > 1).any():
         _say_repeated(np.flatnonzero(rows > 1), units, columns, names)
     total = np.bincount(cell[~blank], weights=values[~blank], minlength=size).astype(np.float64)
     observed = np.bincount(cell[~blank], minlength=size).astype(np.float64).reshape(shape)
     expected = rows.reshape(shape).max(axis=1).astype(np.float64)
     absent = (expected[:, None] - observed).sum(axis=0).round().astype(np.int64)
-    return total.reshape(shape), observed, expected, absent
+    lacking = np.where(observed > 0, expected[:, None] - observed, 0.0).sum(axis=0).round().astype(np.int64)
+    return total.reshape(shape), observed, expected, absent, lacking
 
 
 def _refuse_repeated(

@@ -125,8 +125,10 @@ def replicate(
     -----
     Ratio t is R_t = sum over its pools of (n/m) r' A over the same of (n/m) r' B, with counts r that sum to m. Its linearised
     variance, with z = A - R_t B, is the sum over pools of n^2/m sum r (z - mean z)^2/(m - 1), over the squared denominator.
-    Where every cluster adds the same to the denominator, it is not computed again. O(size n K).
+    It is computed from A - R B, R the ratio of the data, so that an offset common to all rewards takes no digits away. Where
+    every cluster adds the same to the denominator, it is not computed again. O(size n K).
     """
+    centres = ratios_of(pools, len(coefficients))[0] if with_variance else None
     upper: list[Any] = [None] * len(coefficients)
     lower: list[Any] = [None] * len(coefficients)
     moments: list[tuple[Pool, tuple[FloatArray, ...]]] = []
@@ -138,8 +140,8 @@ def replicate(
             scale = pool.n / pool.n_draws
             sums = counts @ pool.numerator
             sizes = pool.n_draws * pool.denominator[:1] if pool.constant else counts @ pool.denominator
-            if with_variance:
-                moments.append((pool, (sums, sizes, *_second_moments(counts, sums, pool))))
+            if centres is not None:
+                moments.append((pool, _moments(counts, sizes, pool, centres[pool.term])))
         own, within = (sums, sizes) if scale == 1.0 else (scale * sums, scale * sizes)
         upper[pool.term] = own if upper[pool.term] is None else upper[pool.term] + own
         lower[pool.term] = within if lower[pool.term] is None else lower[pool.term] + within
@@ -148,22 +150,25 @@ def replicate(
         weights = [coefficient / below for coefficient, below in zip(coefficients, lower, strict=True)]
         for above, weight in zip(upper, weights, strict=True):
             values += above * weight
-        if not with_variance:
+        if centres is None:
             return values, None
         variances = np.zeros_like(values)
         for pool, sums_of in moments:
-            spread = _spread(upper[pool.term] / lower[pool.term], pool.n_draws, *sums_of)
+            shift = upper[pool.term] / lower[pool.term] - centres[pool.term]
+            spread = _spread(shift, pool.n_draws, *sums_of)
             factor = pool.n**2 / (pool.n_draws * (pool.n_draws - 1.0)) if pool.n_draws > 1 else np.nan
             variances += factor * spread * weights[pool.term] ** 2
     return values, variances
 
 
-def _second_moments(counts: FloatArray, sums: FloatArray, pool: Pool) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return sums of A^2, A B and B^2 over each resample."""
-    a, b = pool.numerator, pool.denominator
+def _moments(counts: FloatArray, sizes: FloatArray, pool: Pool, centre: FloatArray) -> tuple[FloatArray, ...]:
+    """Return sums of A, B, A^2, A B and B^2 over each resample, with A less ``centre`` times B for A."""
+    b = pool.denominator
+    a = pool.numerator - np.where(np.isfinite(centre), centre, 0.0) * b
+    sums = counts @ a
     if pool.constant:
-        return counts @ a**2, b[:1] * sums, pool.n_draws * b[:1] ** 2
-    return counts @ a**2, counts @ (a * b), counts @ b**2
+        return sums, sizes, counts @ a**2, b[:1] * sums, pool.n_draws * b[:1] ** 2
+    return sums, sizes, counts @ a**2, counts @ (a * b), counts @ b**2
 
 
 def _spread(

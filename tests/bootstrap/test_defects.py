@@ -122,3 +122,97 @@ def test_labels_of_a_file_keep_leading_zeros(tmp_path):
     assert frame["profile"].tolist() == ["01", "1", "2"]
     assert frame["year"].tolist() == [2020, 2021, 2021]
     assert frame["reward"].tolist() == [0.5, 1.0, 0.1]
+
+
+def thirty_tasks(change=lambda x: x):
+    rng, rows = np.random.default_rng(3), []
+    for t in range(30):
+        rows += [(t, "xy"[t % 2], m, change(rng.normal())) for m in "AB"]
+    return pd.DataFrame(rows, columns=["task", "stratum", "model", "reward"])
+
+
+@pytest.mark.parametrize(("offset", "tolerance"), [(1e6, 1e-8), (1e9, 1e-5)])
+def test_an_offset_of_all_rewards_changes_no_interval(offset, tolerance):
+    plain, moved = (
+        pe.contrast(
+            thirty_tasks(lambda x, by=by: x + by), stratum="stratum", focal="x", method="studentised", rng=1, n_resamples=2000
+        )
+        for by in (0.0, offset)
+    )
+    assert moved.interval.method == "studentised"
+    np.testing.assert_allclose([*moved.interval], [*plain.interval], atol=tolerance)
+    assert moved.recommended_interval.method == "studentised"
+    np.testing.assert_allclose([*moved.recommended_interval], [*plain.recommended_interval], atol=tolerance)
+
+
+@pytest.mark.parametrize("factor", [1e160, 1e307, 1e-200])
+def test_rewards_whose_squares_do_not_fit_are_refused(factor):
+    with pytest.raises(DataError, match=r"largest reward in column 'reward' is .*\nExpected between 1e-100 and 1e\+100"):
+        pe.contrast(thirty_tasks(lambda x: x * factor), stratum="stratum", focal="x", rng=1, n_resamples=100)
+
+
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [
+        (lambda n: np.ones(n) * (1 + 2j), "complex"),
+        (lambda n: pd.Series([1 + 2j] * n, dtype=object), "complex"),
+        (lambda n: pd.date_range("2026-01-01", periods=n), "datetime64"),
+        (lambda n: pd.Series(list(pd.date_range("2026-01-01", periods=n)), dtype=object), "datetime"),
+        (lambda n: pd.to_timedelta(np.arange(n), unit="s"), "timedelta64"),
+    ],
+)
+def test_rewards_that_are_no_numbers_are_refused(values, kind):
+    frame = thirty_tasks()
+    frame["reward"] = values(len(frame))
+    with pytest.raises(DataError, match=f"Rewards in column 'reward' are of type {kind}"):
+        pe.contrast(frame, stratum="stratum", focal="x", rng=1, n_resamples=100)
+
+
+def test_without_any_spread_the_t_interval_is_the_estimate():
+    frame = pd.DataFrame({"task": range(20), "stratum": ["x", "y"] * 10, "model": "A", "reward": [0.0, 1.0] * 10})
+    with pytest.warns(pe.exceptions.DegenerateBootstrapWarning, match="no width"):
+        found = pe.contrast(frame, stratum="stratum", focal="x", method="t", rng=1, n_resamples=100)
+    assert (found.interval.low, found.interval.high, found.estimate) == (1.0, 1.0, 1.0)
+
+
+def test_blank_repeats_are_no_units_that_a_model_lacks():
+    frame = blank_failures()
+    with pytest.raises(MissingRewardsError, match="20 rewards missing beside others of the same cell, by model: A 20"):
+        pe.compare_models(frame, repeat="run", pairs="intersection", rng=1, n_resamples=200)
+    lacking = thirty_tasks().drop(index=[0, 4])  # A lacks two tasks altogether
+    found = pe.compare_models(lacking, pairs="intersection", rng=1, n_resamples=200)
+    assert found.table[["n_units", "left_out"]].iloc[0].tolist() == [28, 2]
+
+
+@pytest.mark.parametrize(("missing", "words"), [("raise", "none (policy: refuse)"), ("zero", "none (policy: zero)")])
+def test_every_comparison_says_its_policy_for_missing_rewards(missing, words):
+    found = pe.compare_models(thirty_tasks(), missing=missing, rng=1, n_resamples=200)
+    for text in (found.summary(), found.to_markdown(), found.to_latex(), found.to_html()):
+        assert f"missing rewards: {words}" in text
+    again = type(found).from_dict(found.to_dict())
+    assert (again.missing, again.n_missing) == (missing, 0)
+
+
+def test_a_model_with_part_marks_costs_only_its_own_pairs_the_exact_test():
+    answers = {"A": [1, 1, 1, 1, 1, 0], "B": [0, 0, 0, 1, 0, 1], "C": [0.5, 1, 0, 0.2, 1, 0]}
+    rows = [(t, m, value) for m, values in answers.items() for t, value in enumerate(values)]
+    found = pe.compare_models(pd.DataFrame(rows, columns=["task", "model", "reward"]), rng=1, n_resamples=200)
+    exact = found.table[["first_only", "second_only", "p_mcnemar"]]
+    assert exact.loc[("A", "B")].tolist() == [4.0, 1.0, pytest.approx(0.375)]  # 2 (1 + 5)/2^5
+    assert exact.drop(index=("A", "B")).isna().all(axis=None)
+    assert "no exact test (McNemar)" in found.summary()
+    again = type(found).from_dict(found.to_dict())
+    pd.testing.assert_frame_equal(again.table, found.table)
+
+
+def test_p_values_of_the_printed_tables_are_never_nought():
+    frame = thirty_tasks()
+    frame.loc[frame["model"] == "A", "reward"] += 50.0
+    frame.loc[frame["stratum"] == "x", "reward"] += 100.0
+    compared = pe.compare_models(frame, rng=1, n_resamples=999)
+    assert "<0.001" in compared.summary()
+    assert "0.000" not in compared.summary()
+    gap = pe.contrast(frame, stratum="stratum", focal="x", rng=1, n_resamples=999)
+    table = gap.summary().split("\n\n")[-1]
+    assert "<0.001" in table
+    assert {"low_recommended", "high_recommended"} <= set(table.splitlines()[0].split())  # 15 tasks a stratum

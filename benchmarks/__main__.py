@@ -18,6 +18,7 @@ from benchmarks import (
     estep,
     joint,
     levels,
+    rankings,
     recovery,
     scaling,
 )
@@ -32,6 +33,7 @@ KINDS = {
     "cdm-recovery": cdm_recovery,
     "contrast": contrast,
     "contrast-coverage": coverage,
+    "rankings": rankings,
     "bookmark": bookmark,
     "levels": levels,
     "joint": joint,

@@ -12,6 +12,7 @@ import pandas as pd
 from psychoedu import plots
 from psychoedu._version import __version__
 from psychoedu.datasets import load_cse_like, load_lsat7
+from psychoedu.demo_contrasts import DemoContrasts, run_contrasts
 from psychoedu.demo_diagnosis import DemoDiagnosis, run_diagnosis
 from psychoedu.demo_levels import DemoLevels, run_levels
 from psychoedu.exceptions import DataError
@@ -31,7 +32,7 @@ CSE_LIKE_NOTE = (
 
 
 def run_demo(folder: Path, say: Callable[[str], None]) -> Path:
-    """Calibrate the two data sets, set levels on one and diagnose it, write everything into a folder and return the page to open.
+    """Calibrate two data sets, set levels, diagnose and contrast on one; write everything into a folder, return the page to open.
 
     Parameters
     ----------
@@ -70,8 +71,9 @@ def run_demo(folder: Path, say: Callable[[str], None]) -> Path:
 
     levels = run_levels(folder, two_forms, responses, say)
     diagnosis = run_diagnosis(folder, say)
+    contrasts = run_contrasts(folder, responses, say)
     target = folder / "index.html"
-    target.write_text(_page(lsat7, two_forms, models, levels, diagnosis), encoding="utf-8")
+    target.write_text(_page(lsat7, two_forms, models, levels, diagnosis, contrasts), encoding="utf-8")
     say(f"\nTables (CSV, LaTeX), banks (JSON) and figures (PNG, PDF) are in {folder.resolve()}")
     say(f"Open this page in a browser: {target.resolve()}")
     return target
@@ -121,16 +123,25 @@ def _save(folder: Path, name: str, calibration: Any) -> None:
         drawing.savefig(folder / f"{name}_{kind}.pdf", metadata={"CreationDate": None})
 
 
-def _page(lsat7: Any, two_forms: Any, models: pd.DataFrame, levels: DemoLevels, diagnosis: DemoDiagnosis) -> str:
+def _page(
+    lsat7: Any,
+    two_forms: Any,
+    models: pd.DataFrame,
+    levels: DemoLevels,
+    diagnosis: DemoDiagnosis,
+    contrasts: DemoContrasts,
+) -> str:
     body = calibration_section(lsat7, "LSAT-7 (real data)", notes=[LSAT7_NOTE])
     caption = "Model rows: ability (EAP, population N(0, 1), on the scale of the junior group)"
     body += calibration_section(two_forms, "Two test forms (simulated data)", [CSE_LIKE_NOTE], {caption: models})
     body += levels.section()
     body += diagnosis.section()
+    body += contrasts.section()
     converged = lsat7.converged and two_forms.converged and diagnosis.converged
     return page(
         "psychoedu: a demonstration",
         body,
-        subtitle=f"Two calibrations, levels and a diagnosis by psychoedu {__version__}, on the data that come with the package.",
+        subtitle=f"Two calibrations, levels, a diagnosis and contrasts by psychoedu {__version__}, on the data that come "
+        "with the package.",
         alert="" if converged else "NOT CONVERGED: at least one of the fits below. Do not use its numbers.",
     )

@@ -13,6 +13,7 @@ import pytest
 from scipy.special import expit
 
 import psychoedu
+import psychoedu as pe
 from psychoedu import datasets
 from psychoedu._version import __version__
 from psychoedu.cli import main
@@ -446,6 +447,7 @@ def test_demo_may_be_run_again_but_spares_other_folders(demo, capsys, tmp_path, 
     shutil.copytree(demo[1], folder)  # the other tests read the first one
     monkeypatch.setattr("psychoedu.demo._save", lambda *_: None)
     monkeypatch.setattr("psychoedu.demo.run_diagnosis", lambda *_: None)
+    monkeypatch.setattr("psychoedu.demo.run_contrasts", lambda *_: None)
     monkeypatch.setattr("psychoedu.demo._page", lambda *_: "written again")
     status, _, err = run(capsys, "demo", "--out", folder)
     assert (status, err) == (0, "")
@@ -512,3 +514,30 @@ def test_demo_draws_the_levels(demo):
     for kind in ("cuts", "cuts_information", "panel", "rp_sensitivity", "models", "impact"):
         assert (folder / f"levels_{kind}.png").read_bytes().startswith(b"\x89PNG")
         assert (folder / f"levels_{kind}.pdf").read_bytes().startswith(b"%PDF")
+
+
+def test_demo_contrasts_prompts_attributes_and_models(demo):
+    done, folder, _ = demo
+    text = done.stdout[done.stdout.index("5. Contrasts") :]
+    frame = pd.read_csv(folder / "contrasts_rewards.csv")
+    assert frame.groupby(["model", "prompt"]).size().tolist() == [61] * 24
+    means = frame.groupby("prompt")["reward"].mean()
+    prompts = pe.load(folder / "contrasts_prompts.json")
+    assert prompts.estimate == pytest.approx(means["p2"] - means["p1"])
+    single = frame["attribute"] == "phonology"
+    attribute = pe.load(folder / "contrasts_attribute.json")
+    assert attribute.estimate == pytest.approx(frame.loc[~single, "reward"].mean() - frame.loc[single, "reward"].mean())
+    assert attribute.few_clusters  # so that the recommended interval stands beside the other one
+    assert text.count("recommended 95% interval") == 1
+    assert "61 tasks" in text
+    board = pe.load(folder / "contrasts_leaderboard.json")
+    assert (
+        list(board.table.index)
+        == frame.groupby("model")["reward"].mean().sort_values(ascending=False, kind="stable").index.tolist()
+    )
+    html = (folder / "index.html").read_text(encoding="utf-8")
+    assert prompts.methods_text() in html
+    assert "Leaderboard, both prompts together" in html
+    for name in ("prompts_forest", "attribute_forest", "resamples", "ranks"):
+        assert (folder / f"contrasts_{name}.png").read_bytes()[:4] == b"\x89PNG"
+        assert (folder / f"contrasts_{name}.pdf").read_bytes()[:5] == b"%PDF-"

@@ -90,7 +90,7 @@ def bootstrap(
         The same number gives the same resamples, byte for byte, at any number of workers.
     n_jobs : int, optional
         Workers of joblib; -1 for all cores. None: one, or as a surrounding ``joblib.parallel_config`` says, whose backend
-        (processes, Dask, Ray) is used as well.
+        (processes, Dask, Ray) is used as well; Ray's takes ``n_jobs=-1`` there.
 
     Returns
     -------

@@ -82,7 +82,7 @@ class ModelComparison(Saved):
         ]
         bounds = ("p_value", "p_holm", "p_sign_flip")
         texts = {name: self.table[name].map(lambda value: p_text(value, self.n_resamples)) for name in bounds}
-        shown = self.table[left].assign(**texts).to_string(float_format=lambda value: f"{value:.3f}")
+        shown = self.table[left].assign(**texts).to_string(float_format=fixed)
         return "\n".join([self._title(), shown, *(f"note: {note}" for note in self.diagnostics)])
 
     def _rows(self) -> tuple[list[str], list[list[str]]]:

@@ -36,7 +36,7 @@ def p_text(value: float, n_resamples: int) -> str:
 
 def _up(value: float) -> str:
     digits = max(1, int(np.ceil(-np.log10(value))))
-    return f"{np.ceil(value * 10**digits) / 10**digits:.{digits}f}"
+    return f"{np.ceil(value * 10**digits) / 10**digits:.{digits}f}".rstrip("0")
 
 
 def interval_text(interval: Interval) -> str:
@@ -79,7 +79,7 @@ def facts(contrast: Contrast) -> list[tuple[str, str]]:
         ("cluster-robust standard error", f"{fixed(contrast.robust_standard_error, 4)} (analytic)"),
         ("p of no difference", p_text(contrast.p_value, contrast.n_resamples)),
         ("mean", WEIGHTING_WORDS[str(contrast.options["weighting"])]),
-        ("resamples", f"{contrast.n_resamples:,} of {word}s, drawn within each {_within(contrast)}"),
+        ("resamples", f"{contrast.n_resamples:,} of {word}s, drawn {_within(contrast)}"),
         ("seed", str(contrast.seed)),
         ("correction", contrast.correction or "none"),
         ("models", f"{contrast.n_models}"),
@@ -92,8 +92,9 @@ def facts(contrast: Contrast) -> list[tuple[str, str]]:
 
 def _within(contrast: Contrast) -> str:
     if contrast.paired:
-        return "stratum, both conditions together" if len(contrast.strata) > 1 else "resample for both conditions together"
-    return "side" if contrast.options["resample_within"] == "side" else "stratum"
+        within = "within each stratum, " if len(contrast.strata) > 1 else ""
+        return f"{within}the same for both conditions"
+    return "within each side" if contrast.options["resample_within"] == "side" else "within each stratum"
 
 
 def contrast_text(contrast: Contrast) -> str:
@@ -112,7 +113,7 @@ def contrast_text(contrast: Contrast) -> str:
             own = contrast.recommended_models
             shown["low_recommended"], shown["high_recommended"] = own["low"], own["high"]
         p_values = {name: models[name].map(lambda value: p_text(value, contrast.n_resamples)) for name in ("p_value", "p_holm")}
-        lines += ["", shown.assign(**p_values).to_string(float_format=lambda value: f"{value:.3f}")]
+        lines += ["", shown.assign(**p_values).to_string(float_format=fixed)]
     return "\n".join(lines)
 
 
@@ -143,8 +144,8 @@ def methods_text(contrast: Contrast) -> str:
         f"{fixed(contrast.estimate)} ({level} {contrast.interval.method_words} interval {interval_text(contrast.interval)}, "
         f"bootstrap standard error {fixed(contrast.standard_error, 4)}, p {p_value if p_value[0] == '<' else f'= {p_value}'}).",
         f"Uncertainty comes from a stratified cluster bootstrap: {contrast.n_resamples:,} resamples (seed {contrast.seed}) "
-        f"of whole {word}s drawn with replacement within each {_within(contrast)}{models}, {_correction(contrast)}.",
-        f"Strata held {clusters_text(contrast)}.",
+        f"of whole {word}s drawn with replacement {_within(contrast)}{models}, {_correction(contrast)}.",
+        _sizes_sentence(contrast, word),
     ]
     if contrast.few_clusters:
         own = contrast.recommended_interval
@@ -159,6 +160,12 @@ def methods_text(contrast: Contrast) -> str:
         f"Computed with psychoedu {contrast.version}.",
     ]
     return " ".join(sentences)
+
+
+def _sizes_sentence(contrast: Contrast, word: str) -> str:
+    if len(contrast.strata) == 1:
+        return f"There were {int(contrast.strata['n_clusters'].iloc[0]):,} {word}s."
+    return f"Strata held {clusters_text(contrast)}."
 
 
 def _correction(contrast: Contrast) -> str:

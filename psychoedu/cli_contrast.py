@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from psychoedu.cli_values import value_named
 from psychoedu.exceptions import DataError, FileFormatError, LabelError
+from psychoedu.response_files import BLANKS
 from psychoedu.validation import listed
 
 if TYPE_CHECKING:
@@ -146,8 +147,11 @@ def read_rewards(path: Path, sep: str = ",", labels: Sequence[str] = ()) -> pd.D
         if path.suffix.lower() in (".parquet", ".pq"):
             return pd.read_parquet(path)
         sep = sep.replace("\\t", "\t")
-        frame = pd.read_csv(path, sep=sep)
-        texts = pd.read_csv(path, sep=sep, usecols=lambda name: name in labels, dtype=str)
+        header = pd.read_csv(path, sep=sep, nrows=0).columns
+        # a label such as NA stays a label, and only an empty cell is none
+        blanks: dict[Any, list[str]] = {name: [""] if name in labels else BLANKS for name in header}
+        frame = pd.read_csv(path, sep=sep, keep_default_na=False, na_values=blanks)
+        texts = pd.read_csv(path, sep=sep, usecols=lambda name: name in labels, dtype=str, keep_default_na=False, na_values=[""])
     except (pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeDecodeError) as error:
         raise FileFormatError(f"{path} cannot be read as a table: {error}. Expected a CSV or Parquet file; see --sep.") from error
     for name in texts.columns:
@@ -224,7 +228,7 @@ def write_report(contrast: Contrast, folder: Path, title: str) -> list[tuple[Pat
         ("resamples", plots.resamples, "histogram of the resamples"),
     ):
         rows = contrast.n_models + 1 if name == "forest" and contrast.n_models > 1 else 7
-        drawing = Figure(figsize=(plots.COLUMN_WIDTHS["double"], 1.4 + 0.24 * rows), layout="constrained")
+        drawing = Figure(figsize=(plots.COLUMN_WIDTHS["double"], 1.6 + 0.3 * rows), layout="constrained")
         ax = draw(contrast, ax=drawing.add_subplot())
         written += [(plots.save_figure(ax, folder / f"{name}.{suffix}", "double"), what) for suffix in ("pdf", "svg")]
     written.append((contrast.save(folder / "contrast.json"), "the result; psychoedu.load reads it"))

@@ -117,3 +117,7 @@ class ResamplingError(PsychoeduError):
 
 class DegenerateBootstrapWarning(PsychoeduWarning):
     """The resamples do not spread as the interval needs: another one is shown, or its width says nothing."""
+
+
+class UnbalancedModelsWarning(PsychoeduWarning):
+    """Models have rewards on one side of a contrast only, so that what they are worth enters the difference."""

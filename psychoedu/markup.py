@@ -34,7 +34,7 @@ def markdown(text: str) -> str:
     'a\\|b'
     """
     text = " ".join(text.split())
-    for sign in "\\`*_|<>#[]":
+    for sign in "\\`*_|<>#[]$":
         text = text.replace(sign, f"\\{sign}")
     return text
 

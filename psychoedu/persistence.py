@@ -268,6 +268,17 @@ class Fields:
             self.refuse(name, expected, f"{_described(Counter(values).most_common(1)[0][0])} more than once")
         return values
 
+    def repeated_labels(self, name: str) -> list[str | int | float | bool]:
+        """Return labels, each text, a number, true or false; one may stand more than once."""
+        expected = "labels, each text or a number"
+        values = self._take(name, expected)
+        if not isinstance(values, list):
+            return self.refuse(name, expected)
+        for position, value in enumerate(values, 1):
+            if not _is_label(value):
+                self.refuse(name, expected, f"{_described(value)} at position {position}")
+        return values
+
     def index(self, name: str, axis: str) -> pd.Index:
         """Return labels of items or respondents."""
         labels = self.labels(name)

@@ -6,6 +6,7 @@ and Ito (2008), which people with colour-blindness tell apart, and line styles d
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -240,6 +241,18 @@ def group_distributions(calibration: Any, ax: Axes | None = None) -> Axes:
 def plain(label: Any) -> str:
     """Return a label from the data as text that matplotlib does not read as a formula."""
     return str(label).replace("$", r"\$")
+
+
+def wrapped(label: Any, width: int) -> str:
+    r"""Return a label as lines of at most so many characters, broken at spaces where there are any.
+
+    Examples
+    --------
+    >>> wrapped("strategic surface learner", 18)
+    'strategic surface\nlearner'
+    """
+    lines = [line for part in str(label).split("\n") for line in textwrap.wrap(part, width) or [part]]
+    return plain("\n".join(lines))
 
 
 def new_axes(ax: Axes | None, size: tuple[float, float]) -> Axes:

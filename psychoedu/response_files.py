@@ -17,7 +17,7 @@ from psychoedu.validation import check_path, counted, listed, shown
 UNREADABLE = (ValueError, EOFError, zipfile.BadZipFile, zlib.error)
 """What pandas raises for a file that is no such table: not parsed, not decoded, not unpacked."""
 # what pandas itself reads as missing; a label such as "NA" or "None" stays a label
-_BLANKS = ["", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NULL", "null", "None", "<NA>"]
+BLANKS = ["", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NULL", "null", "None", "<NA>"]
 
 
 def read_csv_table(
@@ -48,7 +48,7 @@ def read_csv_table(
     texts |= {header[place] for place in texts if isinstance(place, int) and 0 <= place < len(header)}
     attributes = set(attribute_columns)
     as_text = {name: str for name in header if name in texts or name in attributes}
-    blanks = {name: [""] if name in as_text else _BLANKS for name in header}
+    blanks = {name: [""] if name in as_text else BLANKS for name in header}
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", pd.errors.ParserWarning)

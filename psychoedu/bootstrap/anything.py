@@ -22,7 +22,7 @@ from psychoedu.bootstrap.reading import ONLY
 from psychoedu.bootstrap.resampling import acceleration, draw_places
 from psychoedu.bootstrap.streams import Seed, seed_of
 from psychoedu.exceptions import ClusterDesignError, DataError, DegenerateBootstrapWarning, ResamplingError
-from psychoedu.validation import check_choice, check_flag, check_integer, check_probability, counted, listed
+from psychoedu.validation import check_choice, check_flag, check_integer, check_probability, counted, listed, shown
 
 BLOCK = 64
 """Resamples that one task of a worker draws and evaluates; the same whoever does it, so that workers cannot matter."""
@@ -276,6 +276,15 @@ def _aligned(value: Any, names: pd.Index) -> FloatArray:
 
 def _named(value: Any, vectorized: bool) -> tuple[pd.Index, FloatArray]:
     """Return the names and values of what a statistic gave."""
+    try:
+        return _numbers_of(value, vectorized)
+    except (TypeError, ValueError) as error:
+        if isinstance(error, DataError):
+            raise
+        raise DataError(f"The statistic gave {shown(value)[:80]}; expected a number, an array, a Series or a mapping.") from error
+
+
+def _numbers_of(value: Any, vectorized: bool) -> tuple[pd.Index, FloatArray]:
     if isinstance(value, pd.Series):
         return value.index, value.to_numpy(dtype=np.float64, na_value=np.nan)
     if isinstance(value, Mapping):

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from psychoedu._typing import FloatArray, IntArray
+from psychoedu._typing import FloatArray
 from psychoedu._version import __version__
 from psychoedu.bootstrap.comparison import ModelComparison
 from psychoedu.bootstrap.corrections import CORRECTIONS
-from psychoedu.bootstrap.design import MISSING_POLICIES, ClusterDesign
+from psychoedu.bootstrap.design import MISSING_POLICIES, ClusterDesign, by_model_text
 from psychoedu.bootstrap.engine import check_jobs, estimates_of, limits_of, resample
-from psychoedu.bootstrap.intervals import holm, max_t_limits, p_value, percentile_limits
+from psychoedu.bootstrap.intervals import TIE, holm, max_t_limits, p_value
 from psychoedu.bootstrap.pairing import Pairing, exact_mcnemar, pair_up, sign_flip_p
 from psychoedu.bootstrap.plan import PAIRED, Choices, Plan, Side, plan_of
 from psychoedu.bootstrap.resampling import Pool
@@ -105,8 +105,9 @@ def compare_models(
     -----
     One set of resampled clusters serves all pairs. p is the two-sided bootstrap p, (k + 1)/(B + 1); ``p_holm`` adjusts it over
     the table. The simultaneous intervals use the quantile of the largest studentised difference over all pairs (max-t). The
-    equivalence interval is that of two one-sided tests at ``1 - confidence_level`` each (Schuirmann, 1987). ``p_sign_flip``
-    turns the sign of whole clusters' differences; ``p_mcnemar`` is exact for 0/1 rewards and takes units for independent.
+    equivalence interval, by the same method, is that of two one-sided tests at ``1 - confidence_level`` each (Schuirmann, 1987).
+    ``p_sign_flip`` turns the sign of whole clusters' differences, in all ways where they are no more than ``n_resamples``;
+    ``p_mcnemar`` is exact for 0/1 rewards and given where every cluster is one unit, since it takes units for independent.
 
     References
     ----------
@@ -136,16 +137,24 @@ def compare_models(
     if not isinstance(design, ClusterDesign):
         names = {"cluster": cluster, "stratum": stratum, "model": model, "reward": reward, "item": item, "repeat": repeat}
         design = ClusterDesign.from_long(rewards, **names, missing="zero" if missing == "zero" else "omit")  # type: ignore[arg-type]
-    elif design.missing == "zero" and missing != "zero":
-        raise DataError(
-            'The design counts missing rewards as 0, which hides who was scored on what. Read it with missing="omit".'
-        )
+    else:
+        design.refuse_other_columns(
+            missing, cluster=(cluster, "task"), stratum=(stratum, None), model=(model, "model"), reward=(reward, "reward"),
+            item=(item, None), repeat=(repeat, None),
+        )  # fmt: skip
+        if design.missing == "zero" and missing != "zero":
+            raise DataError(
+                'The design counts missing rewards as 0, which hides who was scored on what. Read it with missing="omit".'
+            )
     if models is not None:
         design = design.select_models(models)
+    design, n_empty = design.without_empty_clusters()
     pairing = pair_up(design, _pairs(design.models, compare, reference), rule == "intersection")
     if isinstance(rewards, ClusterDesign):
         missing = design.missing
     notes = _missing_notes(design, rule, missing)
+    if n_empty:
+        notes.append(f"{counted(n_empty, design.cluster_word)} without any reward left out")
     side = Side(PAIRED, tuple(range(len(design.strata))), None)
     plan = plan_of(design, (side,), Choices(weighting, "stratum", singleton, correction))
     return _compare(design, pairing, plan, seed_of(rng), size, level, method, bound, jobs, rule, missing, notes)
@@ -161,24 +170,18 @@ def _missing_notes(design: ClusterDesign, rule: str, missing: str) -> list[str]:
         blank = design.n_partial if rule == "intersection" else design.n_missing
         if blank.any():
             raise MissingRewardsError(
-                f"{counted(int(blank.sum()), 'reward')} missing{_within_cells(rule)}, by model: {_by_model(design, blank)}.\n"
+                f"{counted(int(blank.sum()), 'reward')} missing{_within_cells(rule)}, by model: "
+                f"{by_model_text(pd.Series(blank, index=design.models))}.\n"
                 'Expected every reward. Pass missing="omit" (the mean of the other rewards, units without any left out) or '
                 'missing="zero" (a failure), and report it.'
             )
-    total = int(design.n_missing.sum())
-    if not total:
+    if not design.n_missing.any() or missing != "omit":
         return []
-    done = "counted as 0" if missing == "zero" else "left out of the means of their cells, and units without any of all pairs"
-    return [f"{counted(total, 'missing reward')} ({_by_model(design, design.n_missing)}): {done}"]
+    return ["missing rewards are left out of the means of their cells, and units without any of all pairs"]
 
 
 def _within_cells(rule: str) -> str:
     return " beside others of the same cell" if rule == "intersection" else ""
-
-
-def _by_model(design: ClusterDesign, numbers: IntArray) -> str:
-    some = [f"{label} {n:,}" for label, n in zip(design.models, numbers.tolist(), strict=True) if n]
-    return ", ".join(some[:5]) + (f" and {len(some) - 5} more" if len(some) > 5 else "")
 
 
 def _pairs(
@@ -246,19 +249,35 @@ def _compare(
         "ties": pairing.ties,
         "losses": pairing.losses,
     }
+    more_notes = list(missing_notes)
     if pairing.binary.any():
+        single = pairing.single
+        exact = np.where(pairing.binary & single, exact_mcnemar(pairing.wins, pairing.losses), np.nan)
         table |= {
             "first_only": np.where(pairing.binary, pairing.wins, np.nan),
             "second_only": np.where(pairing.binary, pairing.losses, np.nan),
-            "p_mcnemar": np.where(pairing.binary, exact_mcnemar(pairing.wins, pairing.losses), np.nan),
+            "p_mcnemar": exact,
         }
         if not pairing.binary.all():
-            missing_notes = [*missing_notes, "pairs with other rewards than 0 and 1 have no flips and no exact test (McNemar)"]
+            more_notes.append("pairs with other rewards than 0 and 1 have no flips and no exact test (McNemar)")
+        if (pairing.binary & ~single).any():
+            word = design.cluster_word
+            more_notes.append(
+                f"no exact test (McNemar) where {word}s hold several units: it takes units for independent; the sign-flip test "
+                f"turns whole {word}s"
+            )
     if margin is not None:
-        low, high = percentile_limits(drawn.replicates, 2.0 * level - 1.0) if level > 0.5 else (found.value, found.value)
+        inner = limits_of(method, pools, plan, found, drawn, 2.0 * level - 1.0).limits if level > 0.5 else [found.value] * 2
+        low, high = inner
         table |= {"low_equivalence": low, "high_equivalence": high, "equivalent": (low > -margin) & (high < margin)}
     labels = [(design.models[first], design.models[second]) for first, second in pairing.pairs]
-    notes = [*plan.notes, *missing_notes]
+    notes = [*plan.notes, *more_notes]
+    alike = np.flatnonzero(errors <= TIE * np.abs(found.value))
+    if len(alike):
+        names = listed([f"{labels[at][0]} - {labels[at][1]}" for at in alike])
+        notes.append(
+            f"all resamples of {names} are equal: these intervals have no width, which does not mean that there is no error"
+        )
     if degenerate:
         notes.append(f"{degenerate} {method} intervals do not exist; percentile intervals stand in their place")
     if pairing.left_out.any():
@@ -275,7 +294,7 @@ def _compare(
         weighting=plan.weighting,
         pairs=rule,
         missing=missing,
-        n_missing=int(design.n_missing.sum()),
+        n_missing=pd.Series(design.n_missing, index=design.models, name="n_missing"),
         margin=margin,
         seed=seed.entropy,
         cluster_word=design.cluster_word,

@@ -6,13 +6,12 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any, ClassVar, Self
 
-import numpy as np
 import pandas as pd
 
 from psychoedu.bootstrap.corrections import CORRECTIONS
-from psychoedu.bootstrap.design import MISSING_POLICIES, missing_text
+from psychoedu.bootstrap.design import MISSING_POLICIES, by_model_text, missing_text
 from psychoedu.bootstrap.intervals import METHODS
-from psychoedu.bootstrap.paper import fixed, level_text, p_text
+from psychoedu.bootstrap.paper import exact_p_text, fixed, level_text, p_text
 from psychoedu.bootstrap.plan import WEIGHTINGS
 from psychoedu.bootstrap.serialise import seed_from
 from psychoedu.markup import latex, latex_table, markdown, markdown_table
@@ -23,7 +22,7 @@ NUMBERS = (
     "difference", "standard_error", "robust_standard_error", "low", "high", "low_simultaneous", "high_simultaneous",
     "p_value", "p_holm", "p_max_t", "p_sign_flip",
 )  # fmt: skip
-_PLAIN = ("n_resamples", "confidence_level", "method", "correction", "weighting", "pairs", "missing", "n_missing")
+_PLAIN = ("n_resamples", "confidence_level", "method", "correction", "weighting", "pairs", "missing")
 _OPTIONAL = ("first_only", "second_only", "p_mcnemar", "low_equivalence", "high_equivalence")
 
 
@@ -41,8 +40,9 @@ class ModelComparison(Saved):
         ``low_equivalence``, ``high_equivalence`` and ``equivalent``.
     sizes : Series by stratum
         Clusters.
-    missing, n_missing
-        What was done about missing rewards, and how many there were.
+    missing : str
+        What was done about missing rewards.
+    n_missing : Series by model
     n_resamples, confidence_level, method, correction, weighting, pairs, margin, seed, diagnostics, version
     """
 
@@ -57,7 +57,7 @@ class ModelComparison(Saved):
     weighting: str
     pairs: str
     missing: str
-    n_missing: int
+    n_missing: pd.Series
     margin: float | None
     seed: int
     cluster_word: str
@@ -69,9 +69,17 @@ class ModelComparison(Saved):
         return (
             f"Paired differences of models, {level_text(self.confidence_level)} {self.method} intervals, {self.n_resamples:,} "
             f"resamples of {self.cluster_word}s within strata ({sizes}), seed {self.seed}, "
-            f"correction {self.correction or 'none'}, missing rewards: {missing_text(self.n_missing, self.missing)}, "
+            f"correction {self.correction or 'none'}, missing rewards: {self._missing_text()}, "
             f"psychoedu {self.version}"
         )
+
+    def _missing_text(self) -> str:
+        if self.missing == "raise" and self.n_missing.any():
+            named = by_model_text(self.n_missing)
+            return (
+                f"{int(self.n_missing.sum()):,} ({named}), units that one of a pair lacks left out of it (pairs='intersection')"
+            )
+        return missing_text(self.n_missing, self.missing)
 
     def summary(self) -> str:
         """Return the differences as fixed-width text."""
@@ -82,6 +90,8 @@ class ModelComparison(Saved):
         ]
         bounds = ("p_value", "p_holm", "p_sign_flip")
         texts = {name: self.table[name].map(lambda value: p_text(value, self.n_resamples)) for name in bounds}
+        if "p_mcnemar" in self.table:
+            texts["p_mcnemar"] = self.table["p_mcnemar"].map(exact_p_text)
         shown = self.table[left].assign(**texts).to_string(float_format=fixed)
         return "\n".join([self._title(), shown, *(f"note: {note}" for note in self.diagnostics)])
 
@@ -111,7 +121,9 @@ class ModelComparison(Saved):
                 f"{row['wins']}/{row['ties']}/{row['losses']}",
             ]
             cells += (
-                [f"{fixed(row['first_only'], 0)} and {fixed(row['second_only'], 0)}", fixed(row["p_mcnemar"])] if exact else []
+                [f"{fixed(row['first_only'], 0)} and {fixed(row['second_only'], 0)}", exact_p_text(row["p_mcnemar"])]
+                if exact
+                else []
             )
             cells += ["yes" if row["equivalent"] else "no"] if margin else []
             rows.append(cells)
@@ -154,19 +166,9 @@ class ModelComparison(Saved):
             "table": columns,
             "strata": [plain_label(label) for label in self.sizes.index],
             "sizes": self.sizes.tolist(),
-            **{
-                name: getattr(self, name)
-                for name in (
-                    "n_resamples",
-                    "confidence_level",
-                    "method",
-                    "correction",
-                    "weighting",
-                    "pairs",
-                    "missing",
-                    "n_missing",
-                )
-            },
+            "models": [plain_label(label) for label in self.n_missing.index],
+            "n_missing": self.n_missing.tolist(),
+            **{name: getattr(self, name) for name in _PLAIN},
             "margin": self.margin,
             "seed": str(self.seed),
             "cluster_word": self.cluster_word,
@@ -179,7 +181,7 @@ class ModelComparison(Saved):
         """Build the comparison from what ``to_dict`` gave."""
         fields = Fields(content)
         table = fields.part("table")
-        first, second = (_repeated_labels(fields, name) for name in ("first", "second"))
+        first, second = (fields.repeated_labels(name) for name in ("first", "second"))
         size = len(first)
         columns: dict[str, Any] = {}
         for name in table.content:
@@ -194,7 +196,7 @@ class ModelComparison(Saved):
         absent = [name for name in (*NUMBERS, *COUNTS) if name not in columns]
         if absent:
             table.refuse(absent[0], f"{size} numbers")
-        strata = fields.labels("strata")
+        strata, models = fields.labels("strata"), fields.labels("models")
         return cls(
             table=pd.DataFrame(columns, index=pd.MultiIndex.from_arrays([first, second], names=["first", "second"])),
             sizes=pd.Series(fields.integers("sizes", len(strata), 1), index=pd.Index(strata, name="stratum"), name="n_clusters"),
@@ -205,7 +207,11 @@ class ModelComparison(Saved):
             weighting=fields.text("weighting", WEIGHTINGS),
             pairs=fields.text("pairs", ("error", "intersection")),
             missing=fields.text("missing", MISSING_POLICIES),
-            n_missing=fields.integer("n_missing", 0),
+            n_missing=pd.Series(
+                fields.integers("n_missing", len(models), 0),
+                index=pd.Index(models, name="model", tupleize_cols=False),
+                name="n_missing",
+            ),
             margin=None if fields.is_none("margin") else fields.number("margin", above=0.0),
             seed=seed_from(fields),
             cluster_word=fields.text("cluster_word"),
@@ -220,15 +226,3 @@ class ModelComparison(Saved):
     def _repr_html_(self) -> str:
         """Notebook display."""
         return self.to_html()
-
-
-def _repeated_labels(fields: Fields, name: str) -> list[Any]:
-    """Read labels of which one may stand in several pairs."""
-    values = fields.content.get(name)
-    if not isinstance(values, list) or not all(isinstance(value, str | int | float) for value in values):
-        fields.refuse(name, "a list of labels")
-    assert isinstance(values, list)
-    found = [value for value in values if not (isinstance(value, float) and not np.isfinite(value))]
-    if len(found) != len(values):
-        fields.refuse(name, "labels that are text or finite numbers")
-    return found

@@ -4,24 +4,31 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Hashable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from psychoedu._typing import FloatArray
+from psychoedu._typing import BoolArray, FloatArray, IntArray
 from psychoedu._version import __version__
 from psychoedu.bootstrap.analysis import Source, analyse
 from psychoedu.bootstrap.corrections import CORRECTIONS
-from psychoedu.bootstrap.design import MISSING_WORDS, ClusterDesign
+from psychoedu.bootstrap.design import ClusterDesign, by_model_text
 from psychoedu.bootstrap.engine import check_jobs
 from psychoedu.bootstrap.intervals import METHODS
 from psychoedu.bootstrap.plan import PAIRED, WEIGHTING_WORDS, Choices, Plan, Side, plan_of, side_of
 from psychoedu.bootstrap.resampling import estimate
 from psychoedu.bootstrap.results import Contrast, Interval
 from psychoedu.bootstrap.streams import seed_of
-from psychoedu.exceptions import ClusterDesignError, DataError, DegenerateBootstrapWarning, LabelError, MissingRewardsError
+from psychoedu.exceptions import (
+    ClusterDesignError,
+    DataError,
+    DegenerateBootstrapWarning,
+    LabelError,
+    MissingRewardsError,
+    UnbalancedModelsWarning,
+)
 from psychoedu.validation import check_choice, check_integer, check_probability, counted, has_label, listed
 
 FEWEST_RESAMPLES = 100
@@ -114,6 +121,8 @@ def contrast(
 
     Warns
     -----
+    UnbalancedModelsWarning
+        With ``missing="omit"`` a model has rewards on one side only.
     DegenerateBootstrapWarning
         All resamples are equal, or a BCa or studentised interval does not exist and the percentile interval stands in its place.
 
@@ -153,12 +162,9 @@ def contrast(
         known = design.strata if condition is None else design.models.get_level_values("condition").unique()
         raise DataError(f"focal= is not given. Expected one of: {listed(known)}.")
     seed = seed_of(rng)
-    if condition is not None:
-        plan, columns, words = _paired(design, focal, comparison, choices)
-    else:
-        plan, columns, words = _unpaired(design, focal, comparison, choices)
-    source = Source(plan, *columns, seed, size, jobs)
-    return _wrap(design, source, method, level, words)
+    laid = _unpaired(design, focal, comparison, choices) if condition is None else _paired(design, focal, comparison, choices)
+    source = Source(laid.plan, *laid.columns, seed, size, jobs)
+    return _wrap(source, method, level, laid)
 
 
 def _design_of(
@@ -175,6 +181,10 @@ def _design_of(
     comparison: Any,
 ) -> ClusterDesign:
     if isinstance(rewards, ClusterDesign):
+        rewards.refuse_other_columns(
+            missing, stratum=(stratum, None), cluster=(cluster, "task"), model=(model, "model"), reward=(reward, "reward"),
+            item=(item, None), repeat=(repeat, None), condition=(condition, None),
+        )  # fmt: skip
         return rewards
     if stratum is None and condition is None:
         raise DataError(
@@ -201,6 +211,12 @@ def _two_conditions(column: pd.Series, focal: Any, comparison: Any) -> list[Any]
     known = pd.Index(column.dropna().unique(), tupleize_cols=False)
     if comparison is None and focal is not None:
         others = [label for label in known if label != focal]
+        blank = int(column.isna().sum())
+        if not others and blank:
+            raise DataError(
+                f"{counted(blank, 'row')} without a condition in column {column.name!r}, and no other condition than {focal!r}.\n"
+                "Expected a label in every row: name the other condition too."
+            )
         if len(others) != 1:
             raise DataError(
                 f"There are {len(others)} other conditions to compare {focal!r} with: {listed(others)}.\n"
@@ -218,12 +234,29 @@ def _two_conditions(column: pd.Series, focal: Any, comparison: Any) -> list[Any]
 _Columns = tuple[FloatArray, FloatArray, tuple[FloatArray, FloatArray] | None]
 
 
-def _unpaired(design: ClusterDesign, focal: Any, comparison: Any, choices: Choices) -> tuple[Plan, _Columns, tuple[str, str]]:
+@dataclass(frozen=True, eq=False)
+class _Laid:
+    """A contrast before it is drawn: plan, columns, the two sides in words, and what there is to say of the design."""
+
+    plan: Plan
+    columns: _Columns
+    words: tuple[str, str]
+    weighted_sides: bool
+    notes: tuple[str, ...]
+
+
+def _unpaired(design: ClusterDesign, focal: Any, comparison: Any, choices: Choices) -> _Laid:
+    design, n_empty = design.without_empty_clusters()
     own = side_of(focal, design, "focal")
     other = side_of(comparison, design, "comparison", own.strata)
     plan = plan_of(design, (own, other), choices)
     words = (_side_words(own, design, False), _side_words(other, design, comparison is None))
-    return plan, (design.sums, design.sizes, None), words
+    weighted = own.weights is not None or other.weights is not None
+    return _Laid(plan, (design.sums, design.sizes, None), words, weighted, _empty_note(design, n_empty, "reward"))
+
+
+def _empty_note(design: ClusterDesign, n_empty: int, what: str) -> tuple[str, ...]:
+    return (f"{counted(n_empty, design.cluster_word)} without any {what} left out",) if n_empty else ()
 
 
 def _side_words(side: Side, design: ClusterDesign, is_rest: bool) -> str:
@@ -231,10 +264,10 @@ def _side_words(side: Side, design: ClusterDesign, is_rest: bool) -> str:
     if side.weights is not None:
         labels = [f"{label} (weight {weight:.3g})" for label, weight in zip(labels, side.weights, strict=True)]
     text = ", ".join(labels)
-    return f"all others: {text}" if is_rest and len(labels) > 1 else text
+    return f"all others ({text})" if is_rest and len(labels) > 1 else text
 
 
-def _paired(design: ClusterDesign, focal: Any, comparison: Any, choices: Choices) -> tuple[Plan, _Columns, tuple[str, str]]:
+def _paired(design: ClusterDesign, focal: Any, comparison: Any, choices: Choices) -> _Laid:
     """Pair the two conditions within model and unit; cells without both are left out of both."""
     labels = design.models.get_level_values("condition")
     places = list(dict.fromkeys(labels))
@@ -250,21 +283,43 @@ def _paired(design: ClusterDesign, focal: Any, comparison: Any, choices: Choices
         )
     if not both.any():
         raise ClusterDesignError("No model has a unit under both conditions, so that nothing can be paired. Check the labels.")
-    sides = [design.by_cluster(np.where(both, design.totals[:, at], 0.0)) for at in (first, second)]
-    sizes = design.by_cluster(np.where(both, design.counts[:, first], 0.0))
+    names = design.models.get_level_values("model")[first]
+    notes = _unpaired_notes(design, both, (first, second), names)
+    held = np.zeros_like(design.counts)
+    held[:, first] = held[:, second] = both
+    design, n_empty = replace(
+        design, totals=np.where(held > 0, design.totals, 0.0), counts=np.where(held > 0, design.counts, 0.0)
+    ).without_empty_clusters()
+    notes += _empty_note(design, n_empty, "pair")
+    sides = [design.by_cluster(design.totals[:, at]) for at in (first, second)]
+    sizes = design.by_cluster(design.counts[:, first])
     # the same subtraction cell by cell: equal rewards give exactly 0
-    sums = design.by_cluster(np.where(both, design.totals[:, second] - design.totals[:, first], 0.0))
+    sums = design.by_cluster(design.totals[:, second] - design.totals[:, first])
     within = choices.within or "stratum"
     choices = Choices(choices.weighting, within, choices.singleton, choices.correction)
     plan = plan_of(design, (Side(PAIRED, tuple(range(len(design.strata))), None),), choices)
-    names = (str(focal), str(comparison if comparison is not None else places[1 - own]))
-    return plan, (sums, sizes, (sides[0], sides[1])), names
+    words = (str(focal), str(comparison if comparison is not None else places[1 - own]))
+    return _Laid(plan, (sums, sizes, (sides[0], sides[1])), words, False, notes)
 
 
-def _wrap(design: ClusterDesign, source: Source, method: str, level: float, words: tuple[str, str]) -> Contrast:
-    plan = source.plan
+def _unpaired_notes(design: ClusterDesign, both: BoolArray, sides: tuple[IntArray, IntArray], names: pd.Index) -> tuple[str, ...]:
+    """Say which rewards have no partner under the other condition, and which models none at all."""
+    alone = sum((np.where(both, 0.0, design.counts[:, at]).sum(axis=0) for at in sides), np.zeros(len(names)))
+    if not alone.any():
+        return ()
+    named = by_model_text(pd.Series(alone, index=names))
+    notes = [f"{counted(int(alone.sum()), 'reward')} without a partner under the other condition left out ({named})"]
+    without = names[np.flatnonzero(~both.any(axis=0))]
+    if len(without):
+        notes.append(f"{counted(len(without), 'model')} without any pair, and so without a part in the result: {listed(without)}")
+    return tuple(notes)
+
+
+def _wrap(source: Source, method: str, level: float, laid: _Laid) -> Contrast:
+    plan, words = source.plan, laid.words
+    design = plan.design
     found = analyse(source, False, method, level)
-    used, note, notes = method, "", [*plan.notes, *found.notes]
+    used, note, notes = method, "", [*laid.notes, *plan.notes, *found.notes]
     if found.degenerate:
         used, note = "percentile", f"the {Interval(0, 0, level, method).method_words} interval does not exist"
         warnings.warn(
@@ -309,6 +364,7 @@ def _wrap(design: ClusterDesign, source: Source, method: str, level: float, word
             "correction": plan.correction,
             "weighting": plan.weighting,
             "resample_within": plan.within,
+            "weighted_sides": laid.weighted_sides,
             "missing": design.missing,
             "paired": source.paired,
             "fewest_clusters": _fewest(design, plan),
@@ -338,13 +394,30 @@ def _notes(design: ClusterDesign, source: Source) -> list[str]:
     if source.plan.weighting == "task" and len(np.unique(within[within > 0])) > 1:
         other = _cluster_weighted(source)
         notes.append(f"clusters have different numbers of rewards; {WEIGHTING_WORDS['task']} (cluster-weighted: {other:.4f})")
-    n_missing = int(design.n_missing.sum())
-    if n_missing:
-        notes.append(f"{counted(n_missing, 'missing reward')} {MISSING_WORDS[design.missing]}")
+    notes += _one_sided(source)
     if "item" not in design.names and "repeat" not in design.names and (design.counts > 1).any():
         most = int(design.counts.max())
         notes.append(f"up to {most} rewards of a model in one {design.cluster_word}: each counts, as an item of its own")
     return notes
+
+
+def _one_sided(source: Source) -> list[str]:
+    """Say, and warn, where a model has rewards on one side only: what models differ by then enters the contrast."""
+    design = source.plan.design
+    if source.paired or design.missing != "omit" or not design.n_missing.any() or design.n_models < 2:
+        return []
+    value = estimate(source.plan.pools(*source.columns(by_model=True)), source.plan.coefficients)
+    lacking = design.models[np.flatnonzero(~np.isfinite(value))]
+    mean = f"the models' own differences are {np.nanmean(value):.3f} on average" if np.isfinite(value).any() else ""
+    if not len(lacking):
+        return [f"rewards are missing, so that models differ in what they add to each side; {mean}"]
+    text = f"{counted(len(lacking), 'model')} with rewards on one side only, whose level enters the contrast: {listed(lacking)}"
+    warnings.warn(
+        f"{text[0].upper()}{text[1:]}.\nLeave such models out; {mean or 'no model has rewards on both sides'}.",
+        UnbalancedModelsWarning,
+        stacklevel=4,
+    )
+    return [f"{text}; {mean}" if mean else text]
 
 
 def _cluster_weighted(source: Source) -> float:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,41 @@ from psychoedu.bootstrap.intervals import clopper_pearson_limits
 from psychoedu.proportions import wilson_interval
 
 BOUNDARY_COLUMNS = ("n_clusters", "value", "wilson_low", "wilson_high", "clopper_pearson_low", "clopper_pearson_high")
+
+
+def boundary_models_table(source: Source, confidence_level: float) -> pd.DataFrame:
+    """Return intervals of proportions for models whose rewards on a side are all 0 or all 1; no row for the others."""
+    design = source.plan.design
+    names = design.models.get_level_values("model").unique() if source.paired else design.models
+    alone = (design.counts == 1.0) | (design.counts == 0.0)
+    binary = (alone & ((design.totals == 0.0) | (design.totals == 1.0))).all(axis=0).reshape(len(names), -1).all(axis=1)
+    rows, labels = [], []
+    for side, sums, own in _sides(source):
+        totals, sizes = sums[own].sum(axis=0), source.sizes[own].sum(axis=0)
+        for at in np.flatnonzero(binary & (sizes > 0) & ((totals == 0.0) | (totals == sizes))).tolist():
+            rows.append(_proportion(int((source.sizes[own, at] > 0).sum()), float(totals[at] > 0), confidence_level))
+            labels.append((names[at], side))
+    index = pd.MultiIndex.from_tuples(labels, names=["model", "side"]) if labels else _no_models()
+    return pd.DataFrame(rows, columns=list(BOUNDARY_COLUMNS), index=index).astype({"n_clusters": np.int64})
+
+
+def _no_models() -> pd.MultiIndex:
+    return pd.MultiIndex.from_arrays([[], []], names=["model", "side"])
+
+
+def _proportion(n: int, value: float, confidence_level: float) -> tuple[Any, ...]:
+    """Return number, share and its intervals by Wilson and by Clopper and Pearson, n trials that are all alike."""
+    wilson = [float(limit) for limit in wilson_interval(np.array(value), n, confidence_level)]
+    return n, value, *wilson, *clopper_pearson_limits(n * value, n, confidence_level)
+
+
+def _sides(source: Source) -> list[tuple[str, FloatArray, IntArray]]:
+    """Return both sides: name, sums of all clusters by model, and the clusters that belong to it."""
+    if source.side_sums is not None:
+        everything = np.arange(source.plan.design.n_clusters)
+        return [(name, sums, everything) for name, sums in zip(("focal", "comparison"), source.side_sums, strict=True)]
+    clusters = {name: [part.clusters for part in source.plan.parts if part.side == name] for name in ("focal", "comparison")}
+    return [(name, source.sums, np.concatenate(own)) for name, own in clusters.items()]
 
 
 def missing_table(source: Source) -> pd.DataFrame:
@@ -48,20 +82,9 @@ def boundary_table(source: Source, confidence_level: float) -> pd.DataFrame:
     """Return intervals of proportions for the sides whose rewards are all 0 or all 1; no row for the others."""
     design = source.plan.design
     rows: dict[str, tuple[Any, ...]] = {}
-    sides: Sequence[tuple[str, FloatArray, IntArray]]
-    if source.side_sums is not None:
-        everything = np.arange(design.n_clusters)
-        sides = [(name, sums, everything) for name, sums in zip(("focal", "comparison"), source.side_sums, strict=True)]
-    else:
-        clusters = {name: [part.clusters for part in source.plan.parts if part.side == name] for name in ("focal", "comparison")}
-        sides = [(name, source.sums, np.concatenate(own)) for name, own in clusters.items()]
-    for name, sums, own in sides:
+    for name, sums, own in _sides(source):
         total, size = float(sums[own].sum()), float(source.sizes[own].sum())
         if size and total in (0.0, size) and design.is_binary:
-            seen = int((source.sizes[own].sum(axis=1) > 0).sum())
-            right = seen if total else 0
-            wilson = [float(limit) for limit in wilson_interval(np.array(right / seen), seen, confidence_level)]
-            limits = (*wilson, *clopper_pearson_limits(right, seen, confidence_level))
-            rows[name] = (seen, total / size, *limits)
+            rows[name] = _proportion(int((source.sizes[own].sum(axis=1) > 0).sum()), float(total > 0), confidence_level)
     index = pd.Index(list(rows), name="side", dtype=object)
     return pd.DataFrame(list(rows.values()), columns=list(BOUNDARY_COLUMNS), index=index).astype({"n_clusters": np.int64})

@@ -7,7 +7,7 @@ start from one.
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -15,24 +15,42 @@ import numpy as np
 import pandas as pd
 
 from psychoedu._typing import FloatArray, IntArray
-from psychoedu.exceptions import LabelError
+from psychoedu.exceptions import DataError, LabelError
 from psychoedu.validation import check_known, counted, has_label, listed
 
 MISSING_POLICIES = ("raise", "omit", "zero")
 MISSING_WORDS = {"omit": "left out of all means", "zero": "counted as 0"}
 
 
-def missing_text(n_missing: int, policy: str) -> str:
-    """Say how many rewards were missing, and what was done about them.
+def missing_text(n_missing: pd.Series, policy: str) -> str:
+    """Say how many rewards were missing, of whom, and what was done about them.
+
+    Parameters
+    ----------
+    n_missing : Series by model
+    policy : {"raise", "omit", "zero"}
 
     Examples
     --------
-    >>> missing_text(0, "raise"), missing_text(1200, "zero")
-    ('none (policy: refuse)', '1,200, counted as 0 (policy: zero)')
+    >>> missing_text(pd.Series({"A": 0, "B": 0}), "raise"), missing_text(pd.Series({"A": 0, "B": 1200}), "zero")
+    ('none (policy: refuse)', '1,200 (B 1,200), counted as 0 (policy: zero)')
     """
-    if not n_missing:
+    total = int(n_missing.sum())
+    if not total:
         return f"none (policy: {'refuse' if policy == 'raise' else policy})"
-    return f"{n_missing:,}, {MISSING_WORDS[policy]} (policy: {policy})"
+    return f"{total:,} ({by_model_text(n_missing)}), {MISSING_WORDS[policy]} (policy: {policy})"
+
+
+def by_model_text(numbers: pd.Series) -> str:
+    """Name the models whose number is not 0, with it: the first five, and how many more.
+
+    Examples
+    --------
+    >>> by_model_text(pd.Series({"A": 2, "B": 0, "C": 1}))
+    'A 2, C 1'
+    """
+    some = [f"{label} {int(n):,}" for label, n in numbers.items() if n]
+    return ", ".join(some[:5]) + (f" and {len(some) - 5} more" if len(some) > 5 else "")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -224,20 +242,62 @@ class ClusterDesign:
             A model is not there, or is asked for twice.
         """
         at = self.models.get_indexer(check_known(models, self.models, "model"))
-        return ClusterDesign(
+        return replace(
+            self,
             models=self.models[at],
-            clusters=self.clusters,
-            strata=self.strata,
-            stratum_of=self.stratum_of,
-            units=self.units,
-            cluster_of=self.cluster_of,
             totals=self.totals[:, at],
             counts=self.counts[:, at],
             n_missing=self.n_missing[at],
             n_partial=self.n_partial[at],
-            missing=self.missing,
-            names=self.names,
         )
+
+    def without_empty_clusters(self) -> tuple[ClusterDesign, int]:
+        """Return the design of the clusters in which some reward counts, and how many others there are.
+
+        A cluster without any reward says nothing; were it drawn, it would count as one that was sampled.
+        """
+        keep = self.sizes.sum(axis=1) > 0
+        if keep.all():
+            return self, 0
+        place = np.cumsum(keep) - 1
+        own = keep[self.cluster_of]
+        kept = replace(
+            self,
+            clusters=self.clusters[keep],
+            stratum_of=self.stratum_of[keep],
+            units=self.units[own],
+            cluster_of=place[self.cluster_of[own]],
+            totals=self.totals[own],
+            counts=self.counts[own],
+        )
+        return kept, int((~keep).sum())
+
+    def refuse_other_columns(self, missing: str = "raise", **named: tuple[Hashable | None, Hashable | None]) -> None:
+        """Refuse arguments that say otherwise than this design, which was read already.
+
+        Parameters
+        ----------
+        missing : str
+            The policy that was asked for; "raise", the default, says nothing.
+        **named : (value, default)
+            Columns as asked for, by role.
+
+        Raises
+        ------
+        DataError
+        """
+        for role, (value, default) in named.items():
+            if value != default and value != self.names.get(role):
+                own = f"its {role} is column {self.names[role]!r}" if role in self.names else f"it was read without {role}="
+                raise DataError(
+                    f"{role}={value!r} names a column, and a ClusterDesign has been read already: {own}.\n"
+                    f"Leave {role}= out, or pass the table of rewards."
+                )
+        if missing not in ("raise", self.missing):
+            raise DataError(
+                f"missing={missing!r} comes too late: the design was read with missing={self.missing!r}. Read it again, or leave "
+                "missing= out."
+            )
 
     def __repr__(self) -> str:
         """One line."""

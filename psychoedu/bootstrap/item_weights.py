@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from psychoedu._typing import FloatArray, IntArray
+from psychoedu._typing import CodeArray, FloatArray, IntArray
 from psychoedu.bootstrap.anything import BLOCK, Layout, draw_block, layout_of
 from psychoedu.bootstrap.streams import Seed
 from psychoedu.exceptions import ClusterDesignError
@@ -101,3 +101,23 @@ def _halves(layout: Layout, seed: Seed, block: int, count: int) -> FloatArray:
         values = np.where(np.arange(n) < deleted, 1.0 - share, 1.0 + share * deleted / (n - deleted))
         weights[np.arange(count)[:, None], own[order]] = values
     return weights
+
+
+def perfect_notes(scored: CodeArray, labels: pd.Index) -> tuple[str, ...]:
+    """Name the respondents all of whose answers are right, or all wrong.
+
+    Parameters
+    ----------
+    scored : (N, J) int8 array
+        1 right, 0 wrong, below 0 missing.
+    labels : Index, (N,)
+    """
+    answered = (scored >= 0).any(axis=1)
+    alike = answered & (~(scored == 0).any(axis=1) | ~(scored == 1).any(axis=1))
+    if not alike.any():
+        return ()
+    names = listed(labels[np.flatnonzero(alike)])
+    return (
+        f"{counted(int(alike.sum()), 'respondent')} with right answers only or wrong answers only ({names}): resampled tasks "
+        "give the same answers, so that these sampling errors are too small and their intervals too short",
+    )

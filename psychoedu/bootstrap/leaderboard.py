@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from psychoedu._typing import FloatArray
 from psychoedu._version import __version__
 from psychoedu.bootstrap.analysis import FEW_CLUSTERS, Source
 from psychoedu.bootstrap.corrections import CORRECTIONS
-from psychoedu.bootstrap.design import MISSING_WORDS, ClusterDesign
+from psychoedu.bootstrap.design import ClusterDesign
 from psychoedu.bootstrap.engine import Resampled, check_jobs, estimates_of, limits_of, resample
 from psychoedu.bootstrap.group_means import Groups, draw_means, groups_of, nested
-from psychoedu.bootstrap.intervals import METHODS
+from psychoedu.bootstrap.intervals import METHODS, TIE, clopper_pearson_limits
 from psychoedu.bootstrap.leaderboard_parts import (
     FEWEST_RESAMPLES,
     WEIGHTINGS,
@@ -31,6 +32,7 @@ from psychoedu.bootstrap.leaderboard_results import Drawn, Leaderboard
 from psychoedu.bootstrap.plan import Choices
 from psychoedu.bootstrap.streams import Seed, seed_of
 from psychoedu.exceptions import DataError, DegenerateBootstrapWarning
+from psychoedu.proportions import wilson_interval
 from psychoedu.validation import check_choice, check_integer, check_probability, counted, listed
 
 
@@ -218,9 +220,7 @@ def _wrap(groups: Groups, how: str, seed: Seed, size: int, level: float, method:
             f"somewhere only {fewest} {design.cluster_word}s are drawn from together: percentile intervals, of ranks too, are "
             'then too short; see the recommended interval, and correction="rao-wu"'
         )
-    n_missing = int(design.n_missing.sum())
-    if n_missing:
-        notes.append(f"{counted(n_missing, 'missing reward')} {MISSING_WORDS[design.missing]}")
+    notes += _alike(design, draws, level)
     return Leaderboard(
         models=design.models[order].rename("model"),
         stages=groups.labels.rename("stage"),
@@ -248,3 +248,25 @@ def _wrap(groups: Groups, how: str, seed: Seed, size: int, level: float, method:
         robust_standard_error=found.robust_error[order],
         source=Drawn(draws[:, :, order], source, order, groups.tie),
     )
+
+
+def _alike(design: ClusterDesign, draws: FloatArray, level: float) -> list[str]:
+    """Say which models have no spread over resamples, with intervals of the proportion where everything is right or wrong."""
+    spread = np.ptp(draws, axis=0).max(axis=0)
+    means = np.abs(draws).max(axis=(0, 1))
+    notes = []
+    for at in np.flatnonzero(spread <= TIE * means).tolist():
+        text = f"{design.models[at]}: all resamples are equal, so that its intervals have no width"
+        own = design.select_models([design.models[at]])
+        n = int((own.sizes > 0).sum())
+        value = float(own.totals.sum() / max(1.0, own.counts.sum()))
+        if own.is_binary and value in (0.0, 1.0):
+            low, high = (float(limit) for limit in wilson_interval(np.array(value), n, level))
+            exact = clopper_pearson_limits(n * value, n, level)
+            kind = "right" if value else "wrong"
+            text += (
+                f"; everything is {kind} (n = {n} {design.cluster_word}s): Wilson [{low:.3f}, {high:.3f}], "
+                f"Clopper-Pearson [{exact[0]:.3f}, {exact[1]:.3f}]"
+            )
+        notes.append(text)
+    return notes

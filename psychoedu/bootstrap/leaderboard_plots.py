@@ -12,8 +12,8 @@ import numpy as np
 
 from psychoedu.bootstrap.leaderboard_text import method_words
 from psychoedu.bootstrap.paper import level_text
-from psychoedu.bootstrap.plots import COLUMN_WIDTHS
-from psychoedu.plots import BLUE, GREY, PALE, VERMILION, new_axes, plain
+from psychoedu.bootstrap.plots import COLUMN_WIDTHS, ROW_FONT, ROW_WIDTH, label_below, row_height
+from psychoedu.plots import BLUE, GREY, PALE, VERMILION, new_axes, plain, wrapped
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from psychoedu.bootstrap.lowest_results import Lowest
 
 _WIDTH = COLUMN_WIDTHS["double"] / 1.6
-_ROW = 0.24
 _STAGE_MARKS = "ov^sDP*X"
 
 
@@ -48,7 +47,7 @@ def overall_scores(board: Leaderboard, ax: Axes | None = None, stages: bool = Tr
     """
     table, places = board.table, np.arange(len(board.models))
     several = stages and len(board.stages) > 1
-    ax = new_axes(ax, (_WIDTH, 1.1 + _ROW * len(table)))
+    ax = new_axes(ax, (_WIDTH, 1.2 + _row(board) * len(table)))
     if several:
         for order, label in enumerate(board.stages):
             mark = _STAGE_MARKS[order % len(_STAGE_MARKS)]
@@ -69,7 +68,8 @@ def overall_scores(board: Leaderboard, ax: Axes | None = None, stages: bool = Tr
         said += "; thin: recommended" if board.few_clusters else ""
     if several:
         _legend(ax, len(board.stages) + 1)
-    ax.set_xlabel(f"{'Overall score' if len(board.stages) > 1 else 'Mean reward'}\n({said})")
+    what = "Overall score" if len(board.stages) > 1 else "Mean reward"
+    label_below(ax, f"{what}\n({said})")
     return ax
 
 
@@ -93,7 +93,7 @@ def ranks(board: Leaderboard, ax: Axes | None = None) -> Axes:
     """
     table, n = board.table, len(board.models)
     places = np.arange(n)
-    ax = new_axes(ax, (_WIDTH, 1.1 + _ROW * n))
+    ax = new_axes(ax, (_WIDTH, 1.2 + _row(board) * n))
     level = level_text(board.confidence_level)
     if board.has_intervals:
         from matplotlib.colors import LinearSegmentedColormap
@@ -119,8 +119,7 @@ def ranks(board: Leaderboard, ax: Axes | None = None) -> Axes:
     _label_rows(ax, board)
     ax.set_xlim(0.5, n + 0.5)
     ax.set_xticks(_rank_ticks(n))
-    ax.tick_params(axis="x", labelsize=8)
-    ax.set_xlabel(f"Rank (1 is best)\n({said})")
+    label_below(ax, f"Rank (1 is best)\n({said})")
     return ax
 
 
@@ -144,7 +143,7 @@ def lowest_counts(found: Lowest, ax: Axes | None = None) -> Axes:
     for kept, colour, label in ((inside, BLUE, f"{level} of the resamples"), (~inside, PALE, None)):
         ax.bar(counts[kept], found.distribution[kept], width=0.8, color=colour, label=label)
     ax.axvline(found.k, color=VERMILION, linewidth=1.6, label=f"observed: {found.k} of {found.n_models}")
-    ax.set_xlabel(f"Models for which {plain(found.focal)} is lowest")
+    label_below(ax, f"Models for which {found.focal} is lowest")
     ax.set_ylabel("Share of resamples")
     ax.set_xticks(counts if len(counts) <= 21 else counts[:: -(-len(counts) // 20)])
     ax.set_xlim(-0.6, found.n_models + 0.6)
@@ -161,9 +160,13 @@ def _legend(ax: Axes, n_marks: int) -> None:
 
 
 def _label_rows(ax: Axes, board: Leaderboard) -> None:
-    ax.set_yticks(np.arange(len(board.models)), [plain(label) for label in board.models])
+    ax.set_yticks(np.arange(len(board.models)), [wrapped(label, ROW_WIDTH) for label in board.models], fontsize=ROW_FONT)
     ax.set_ylim(len(board.models) - 0.4, -0.6)
     ax.tick_params(axis="y", length=0)
+
+
+def _row(board: Leaderboard) -> float:
+    return row_height(wrapped(label, ROW_WIDTH) for label in board.models)
 
 
 def _rank_ticks(n: int) -> list[int]:

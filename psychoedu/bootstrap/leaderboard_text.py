@@ -72,7 +72,7 @@ def overall_words(board: Leaderboard) -> str:
 
 def missing_words(found: Leaderboard | Lowest) -> str:
     """Say how many rewards were missing, and what was done about them."""
-    return missing_text(int(found.n_missing.sum()), found.missing)
+    return missing_text(found.n_missing, found.missing)
 
 
 def sizes_words(found: Leaderboard | Lowest) -> str:

@@ -13,7 +13,7 @@ from psychoedu._version import __version__
 from psychoedu.bootstrap import ranking
 from psychoedu.bootstrap.analysis import FEW_CLUSTERS
 from psychoedu.bootstrap.corrections import CORRECTIONS
-from psychoedu.bootstrap.design import MISSING_WORDS, ClusterDesign
+from psychoedu.bootstrap.design import ClusterDesign
 from psychoedu.bootstrap.engine import check_jobs
 from psychoedu.bootstrap.group_means import draw_means, groups_of
 from psychoedu.bootstrap.leaderboard_parts import FEWEST_RESAMPLES, WEIGHTINGS, flat, sizes_of
@@ -136,9 +136,6 @@ def lowest_for(
         )
     if drawn.n_failed:
         notes.append(f"{drawn.n_failed:,} resamples without any reward of a model in a stratum were left out")
-    n_missing = int(design.n_missing.sum())
-    if n_missing:
-        notes.append(f"{counted(n_missing, 'missing reward')} {MISSING_WORDS[design.missing]}")
     labels = design.models.rename("model")
     return Lowest(
         models=labels,

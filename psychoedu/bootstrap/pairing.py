@@ -33,6 +33,8 @@ class Pairing:
         Units on which the first is better, equal or worse.
     binary : (P,) bool array
         Whether all rewards of both are 0 or 1, one a cell: then ``wins`` and ``losses`` are flips.
+    single : (P,) bool array
+        Whether no cluster has more than one unit of both.
     """
 
     pairs: tuple[tuple[int, int], ...]
@@ -44,6 +46,7 @@ class Pairing:
     ties: IntArray
     losses: IntArray
     binary: BoolArray
+    single: BoolArray
 
 
 def pair_up(design: ClusterDesign, pairs: Sequence[tuple[int, int]], intersection: bool) -> Pairing:
@@ -67,7 +70,7 @@ def pair_up(design: ClusterDesign, pairs: Sequence[tuple[int, int]], intersectio
     totals, counts = design.totals, design.counts
     means = np.divide(totals, counts, out=np.zeros_like(totals), where=counts > 0)
     size = len(pairs)
-    sums, sizes = np.empty((design.n_clusters, size)), np.empty((design.n_clusters, size))
+    sums, sizes, units = (np.empty((design.n_clusters, size)) for _ in range(3))
     tally = np.zeros((5, size), dtype=np.int64)
     for at, (first, second) in enumerate(pairs):
         both = (counts[:, first] > 0) & (counts[:, second] > 0)
@@ -76,6 +79,7 @@ def pair_up(design: ClusterDesign, pairs: Sequence[tuple[int, int]], intersectio
         weight = np.where(both, np.minimum(counts[:, first], counts[:, second]), 0.0)
         sums[:, at] = design.by_cluster(difference * weight)
         sizes[:, at] = design.by_cluster(weight)
+        units[:, at] = design.by_cluster(both.astype(np.float64))
         tally[0, at], tally[1, at] = both.sum(), (either & ~both).sum()
         tally[2, at], tally[3, at] = (difference > 0).sum(), (difference < 0).sum()
     _refuse_unpaired(design, pairs, tally, intersection)
@@ -91,6 +95,7 @@ def pair_up(design: ClusterDesign, pairs: Sequence[tuple[int, int]], intersectio
         ties=ties,
         losses=tally[3],
         binary=np.array([bool(each[first] and each[second]) for first, second in pairs]),
+        single=np.asarray((units <= 1.0).all(axis=0)),
     )
 
 
@@ -153,10 +158,20 @@ def sign_flip_p(generator: np.random.Generator, sums: FloatArray, n_resamples: i
     Notes
     -----
     Where no model is better, each cluster's difference is as likely to have the other sign. p = (k + 1)/(B + 1), k the flips
-    whose absolute sum reaches the observed one. One set of flips serves all pairs.
+    whose absolute sum reaches the observed one. One set of flips serves all pairs. Where the 2^C ways to flip are no more than
+    B, they are gone through instead, and p is their share.
+
+    Examples
+    --------
+    >>> sign_flip_p(np.random.default_rng(1), np.full((5, 1), 0.2), 1000)  # 2 of 32
+    array([0.0625])
     """
+    sums = sums[(sums != 0.0).any(axis=1)]
     observed = np.abs(sums.sum(axis=0))
     reach = observed * (1.0 - 1e-12)
+    if len(sums) < 63 and 2 ** len(sums) <= n_resamples:
+        ways = np.arange(2 ** len(sums))[:, None] >> np.arange(len(sums))
+        return np.asarray((np.abs((1.0 - 2.0 * (ways & 1)) @ sums) >= reach).mean(axis=0), dtype=np.float64)
     reached = np.zeros(sums.shape[1], dtype=np.int64)
     size = max(1, min(1024, 2**20 // max(1, len(sums))))
     for start in range(0, n_resamples, size):

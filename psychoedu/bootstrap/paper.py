@@ -34,6 +34,11 @@ def p_text(value: float, n_resamples: int) -> str:
     return fixed(value, 4) if value < 0.001 else fixed(value)
 
 
+def exact_p_text(value: float) -> str:
+    """Write a p value that was computed, not counted: one below 0.0001 as a bound."""
+    return "<0.0001" if value < 0.0001 else fixed(value, 4) if value < 0.001 else fixed(value)
+
+
 def _up(value: float) -> str:
     digits = max(1, int(np.ceil(-np.log10(value))))
     return f"{np.ceil(value * 10**digits) / 10**digits:.{digits}f}".rstrip("0")
@@ -51,7 +56,7 @@ def level_text(level: float) -> str:
 
 def policy_text(contrast: Contrast) -> str:
     """Say how many rewards were missing, and what was done about them."""
-    return missing_text(int(contrast.missing["n_missing"].sum()), str(contrast.options["missing"]))
+    return missing_text(contrast.missing["n_missing"], str(contrast.options["missing"]))
 
 
 def clusters_text(contrast: Contrast) -> str:
@@ -78,7 +83,7 @@ def facts(contrast: Contrast) -> list[tuple[str, str]]:
         ("standard error", f"{fixed(contrast.standard_error, 4)} (bootstrap)"),
         ("cluster-robust standard error", f"{fixed(contrast.robust_standard_error, 4)} (analytic)"),
         ("p of no difference", p_text(contrast.p_value, contrast.n_resamples)),
-        ("mean", WEIGHTING_WORDS[str(contrast.options["weighting"])]),
+        ("mean", mean_words(contrast)),
         ("resamples", f"{contrast.n_resamples:,} of {word}s, drawn {_within(contrast)}"),
         ("seed", str(contrast.seed)),
         ("correction", contrast.correction or "none"),
@@ -90,11 +95,22 @@ def facts(contrast: Contrast) -> list[tuple[str, str]]:
     return rows
 
 
+def mean_words(contrast: Contrast) -> str:
+    """Say what counts the same in the means."""
+    words = WEIGHTING_WORDS[str(contrast.options["weighting"])]
+    each = ", every item of it" if "item" in contrast.options["names"] and contrast.options["weighting"] == "task" else ""
+    within = "; strata have the weights given, and within a stratum this holds" if contrast.options["weighted_sides"] else ""
+    return f"{words}{each}{within}"
+
+
 def _within(contrast: Contrast) -> str:
     if contrast.paired:
         within = "within each stratum, " if len(contrast.strata) > 1 else ""
         return f"{within}the same for both conditions"
-    return "within each side" if contrast.options["resample_within"] == "side" else "within each stratum"
+    names = {"side": "within each side", "stratum": "within each stratum"}
+    return names.get(
+        str(contrast.options["resample_within"]), "within one side, and within each stratum of the side whose strata have weights"
+    )
 
 
 def contrast_text(contrast: Contrast) -> str:
@@ -106,6 +122,7 @@ def contrast_text(contrast: Contrast) -> str:
     lines += [f"note: {note}" for note in contrast.diagnostics]
     for side, row in contrast.boundary.iterrows():
         lines.append(f"note: {boundary_text(str(side), row, contrast.confidence_level)}")
+    lines += [f"note: {text}" for text in boundary_models_texts(contrast)]
     models = contrast.models
     if len(models) > 1:
         shown = models[["focal_mean", "comparison_mean", "estimate", "low", "high"]].copy()
@@ -128,23 +145,42 @@ def boundary_text(side: str, row: object, level: float) -> str:
     )
 
 
+def boundary_models_texts(contrast: Contrast) -> list[str]:
+    """Say which single models have only right, or only wrong, rewards on a side, with intervals of those proportions."""
+    rows = contrast.boundary_models
+    if not len(rows) or contrast.n_models == 1:
+        return []
+    level = level_text(contrast.confidence_level)
+    texts = [
+        f"{model} on the {side} side: all {'right' if row['value'] == 1.0 else 'wrong'} (n = {int(row['n_clusters'])}), Wilson "
+        f"[{fixed(row['wilson_low'])}, {fixed(row['wilson_high'])}], Clopper-Pearson [{fixed(row['clopper_pearson_low'])}, "
+        f"{fixed(row['clopper_pearson_high'])}]"
+        for (model, side), row in zip(rows.index[:5], rows.head(5).to_dict("records"), strict=True)
+    ]
+    more = f"; and {len(rows) - 5} more, see boundary_models" if len(rows) > 5 else ""
+    return [
+        f"models without a wrong or without a right reward on a side, whose own intervals are too short for that; {level} "
+        f"intervals of these proportions, a trial a cluster: {'; '.join(texts)}{more}"
+    ]
+
+
 def methods_text(contrast: Contrast) -> str:
     """Return a paragraph for the methods and results of a paper, from the same numbers as every table."""
     options = contrast.options
     word = str(options["names"].get("cluster", "cluster"))
     level = level_text(contrast.confidence_level)
-    mean = WEIGHTING_WORDS[str(options["weighting"])].split(":", 1)[1].strip()
-    models = "" if contrast.n_models == 1 else f" with the results of all {contrast.n_models} models on a {word} kept together"
-    what = "the same tasks under" if contrast.paired else ""
+    mean = mean_words(contrast).split(":", 1)[1].strip()
+    models = "" if contrast.n_models == 1 else f", the results of all {contrast.n_models} models on a {word} kept together"
+    what = f" (the same {word}s under both)" if contrast.paired else ""
+    stratified = "stratified cluster bootstrap" if len(contrast.strata) > 1 else "cluster bootstrap"
     p_value = p_text(contrast.p_value, contrast.n_resamples).replace("<", "< ")
     sentences = [
-        f"We compared the mean reward of {contrast.comparison} with that of {contrast.focal}{f' ({what} both)' if what else ''}; "
-        f"{mean}.",
+        f"We compared the mean reward of {contrast.comparison} with that of {contrast.focal}{what}; {mean}.",
         f"The means were {fixed(contrast.comparison_mean)} and {fixed(contrast.focal_mean)}, a difference of "
         f"{fixed(contrast.estimate)} ({level} {contrast.interval.method_words} interval {interval_text(contrast.interval)}, "
         f"bootstrap standard error {fixed(contrast.standard_error, 4)}, p {p_value if p_value[0] == '<' else f'= {p_value}'}).",
-        f"Uncertainty comes from a stratified cluster bootstrap: {contrast.n_resamples:,} resamples (seed {contrast.seed}) "
-        f"of whole {word}s drawn with replacement {_within(contrast)}{models}, {_correction(contrast)}.",
+        f"Uncertainty comes from a {stratified}: {contrast.n_resamples:,} resamples (seed {contrast.seed}) "
+        f"of whole {word}s drawn with replacement, {_within(contrast)}{models}; {_correction(contrast)}.",
         _sizes_sentence(contrast, word),
     ]
     if contrast.few_clusters:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, KeysView, Mapping, Sequence, ValuesView
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,13 +14,16 @@ from psychoedu.bootstrap.corrections import n_draws
 from psychoedu.bootstrap.design import ClusterDesign
 from psychoedu.bootstrap.resampling import Pool
 from psychoedu.exceptions import ClusterDesignError, DataError
-from psychoedu.validation import check_choice, counted, has_label, listed
+from psychoedu.validation import check_choice, counted, has_label, listed, shown
 
 WEIGHTINGS = ("task", "cluster", "stratum")
 WITHIN = ("side", "stratum")
+MIXED = "mixed"
+"""Drawn within one side, and within the strata of the other, which have weights."""
+_SEVERAL = (list, tuple, set, frozenset, pd.Index, np.ndarray, KeysView, ValuesView)
 SINGLETONS = ("raise", "collapse", "certainty")
 WEIGHTING_WORDS = {
-    "task": "task-weighted: every task-by-model cell counts the same (every item of it, where it holds several)",
+    "task": "task-weighted: every task-by-model cell counts the same",
     "cluster": "cluster-weighted: every cluster counts the same, whatever its number of cells",
     "stratum": "stratum-weighted: every stratum counts the same, and every cell within it",
 }
@@ -160,9 +163,13 @@ def side_of(value: Any, design: ClusterDesign, name: str, without: Sequence[int]
             )
         return Side(name, rest, None)
     weights = None
+    if isinstance(value, pd.Series):  # numbers by stratum are weights, anything else a list of labels
+        value = value.to_dict() if value.dtype.kind in "iuf" and value.index.isin(design.strata).all() else value.tolist()
     if isinstance(value, Mapping):
         labels, weights = list(value), _checked_weights(value, name)
-    elif isinstance(value, list | tuple | set | frozenset | pd.Index | np.ndarray) and not _is_label(value, design):
+    elif isinstance(value, list | tuple | set | frozenset | pd.Index | np.ndarray | KeysView | ValuesView) and not _is_label(
+        value, design
+    ):
         labels = list(value)
     else:
         labels = [value]
@@ -236,7 +243,8 @@ def plan_of(design: ClusterDesign, sides: Sequence[Side], choices: Choices) -> P
                 'Expected resample_within="stratum", or means without weights of strata (weighting="task").'
             )
         by_stratum = within == "stratum" or (weights is not None)
-        said.add("stratum" if by_stratum else "side")
+        if len(side.strata) > 1:
+            said.add("stratum" if by_stratum else "side")
         groups = [(at,) for at in side.strata] if by_stratum else [side.strata]
         for place, group in enumerate(groups):
             clusters = np.flatnonzero(np.isin(design.stratum_of, group))
@@ -248,7 +256,7 @@ def plan_of(design: ClusterDesign, sides: Sequence[Side], choices: Choices) -> P
         tuple(parts),
         np.array(coefficients),
         weighting,
-        "stratum" if said == {"stratum"} else "side",
+        MIXED if len(said) > 1 else said.pop() if said else (within or "side"),
         choices.correction,
         (),
     )
@@ -281,8 +289,8 @@ def _settle_singletons(plan: Plan, singleton: str) -> Plan:
 
 
 def _name(part: Part, design: ClusterDesign) -> str:
-    labels = ", ".join(repr(design.strata[at]) for at in part.strata)
-    return f"{labels} ({design.clusters[part.clusters[0]]!r} alone)" if len(part.clusters) == 1 else labels
+    labels = ", ".join(shown(design.strata[at]) for at in part.strata)
+    return f"{labels} ({shown(design.clusters[part.clusters[0]])} alone)" if len(part.clusters) == 1 else labels
 
 
 def _collapse(plan: Plan) -> Plan:

@@ -6,6 +6,7 @@ journal size.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,7 @@ import numpy as np
 
 from psychoedu.bootstrap.paper import fixed, level_text
 from psychoedu.exceptions import DataError
-from psychoedu.plots import BLUE, GREY, PALE, VERMILION, new_axes, plain
+from psychoedu.plots import BLUE, GREY, PALE, VERMILION, new_axes, wrapped
 from psychoedu.validation import check_path
 
 if TYPE_CHECKING:
@@ -25,6 +26,9 @@ COLUMN_WIDTHS = {"single": 3.5, "double": 7.2}
 """Inches: one and two columns of a journal page."""
 VECTOR_FORMATS = (".pdf", ".svg", ".eps")
 _BINS = 60
+ROW_WIDTH, LABEL_WIDTH = 26, 40
+"""Characters of a line of a row's label and of an axis label: both fit a figure of one column."""
+ROW_FONT, LABEL_FONT = 7, 8
 
 
 def forest(contrast: Contrast, ax: Axes | None = None) -> Axes:
@@ -55,10 +59,10 @@ def forest(contrast: Contrast, ax: Axes | None = None) -> Axes:
     models = contrast.models.iloc[order]
     wide = [nothing] * len(models) if better is None else better[["low", "high"]].iloc[order].itertuples(index=False, name=None)
     for label, values, limits in zip(models.index, models.to_dict("records"), wide, strict=True):
-        rows.append((plain(label), values["estimate"], values["low"], values["high"], *limits))
+        rows.append((wrapped(label, ROW_WIDTH), values["estimate"], values["low"], values["high"], *limits))
     if contrast.n_models == 1:
         rows = rows[:1]
-    ax = new_axes(ax, (COLUMN_WIDTHS["double"] / 1.6, 1.1 + 0.24 * len(rows)))
+    ax = new_axes(ax, (COLUMN_WIDTHS["double"] / 1.6, 1.5 + row_height(row[0] for row in rows) * len(rows)))
     for place, (_, estimate, low, high, wide_low, wide_high) in enumerate(rows):
         colour = VERMILION if place == 0 else BLUE
         ax.plot([wide_low, wide_high], [place - 0.22] * 2, color=GREY, linewidth=0.8, solid_capstyle="butt")
@@ -66,14 +70,14 @@ def forest(contrast: Contrast, ax: Axes | None = None) -> Axes:
         ax.plot(estimate, place, "D" if place == 0 else "s", color=colour, markersize=5 if place == 0 else 4)
     ax.axvline(0.0, color=GREY, linewidth=0.8, linestyle="--", zorder=0)
     ax.axhline(0.5, color=PALE, linewidth=0.8)
-    ax.set_yticks(range(len(rows)), [row[0] for row in rows])
+    ax.set_yticks(range(len(rows)), [row[0] for row in rows], fontsize=ROW_FONT)
     ax.set_ylim(-0.6, len(rows) - 0.4)
     ax.tick_params(axis="y", length=0)
-    ax.set_xlabel(_difference(contrast))
+    label_below(ax, _difference(contrast))
     level = level_text(contrast.confidence_level)
     beside = f"\nthin: recommended, {own.method_words}" if own is not None else ""
     title = f"{level} {contrast.interval.method_words} intervals{beside}"
-    ax.set_title(title, fontsize=7, loc="right", color=GREY)
+    ax.set_title(wrapped(title, LABEL_WIDTH + 10), fontsize=7, loc="right", color=GREY)
     return ax
 
 
@@ -104,12 +108,12 @@ def resamples(contrast: Contrast, ax: Axes | None = None) -> Axes:
         own = contrast.recommended_interval
         label = f"{level} {own.method}"
         ax.plot([own.low, own.high], [0.07 * top] * 2, color=GREY, linewidth=1.4, solid_capstyle="butt", label=label)
-    ax.set_xlabel(_difference(contrast))
-    ax.set_ylabel("Density of resamples")
+    label_below(ax, _difference(contrast))
+    ax.set_ylabel("Density of resamples", fontsize=LABEL_FONT)
     ax.set_yticks([])
     ax.locator_params(axis="x", nbins=6)
     ax.legend(
-        frameon=False, fontsize=7, ncols=3, handlelength=1.4, borderaxespad=0.1, loc="lower left", bbox_to_anchor=(0.0, 1.0)
+        frameon=False, fontsize=7, ncols=2, handlelength=1.4, borderaxespad=0.1, loc="lower left", bbox_to_anchor=(0.0, 1.0)
     )
     return ax
 
@@ -123,7 +127,7 @@ def save_figure(ax: Axes, path: Any, width: str | float = "double") -> Path:
     path : str or Path
         Ends in .pdf, .svg or .eps.
     width : {"single", "double"} or float
-        Of the figure: one column (3.5 inches), two columns (7.2), or so many inches; the height follows.
+        Of the figure: one column (3.5 inches), two columns (7.2), or so many inches; the height stays.
 
     Returns
     -------
@@ -140,8 +144,7 @@ def save_figure(ax: Axes, path: Any, width: str | float = "double") -> Path:
     inches = COLUMN_WIDTHS.get(width) if isinstance(width, str) else float(width)
     if inches is None or not inches > 0.0:
         raise DataError(f"width has to be 'single', 'double' or a number of inches; got {width!r}.")
-    old = drawing.get_size_inches()
-    drawing.set_size_inches(inches, inches * old[1] / old[0])
+    drawing.set_figwidth(inches)
     options = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(target.suffix.lower(), {})
     with matplotlib.rc_context({"svg.fonttype": "none", "pdf.fonttype": 42, "ps.fonttype": 42, "svg.hashsalt": "psychoedu"}):
         drawing.savefig(target, metadata=options or None)
@@ -152,4 +155,16 @@ def _difference(contrast: Contrast) -> str:
     comparison = contrast.comparison if len(contrast.comparison) <= 30 else "comparison"
     if contrast.comparison.startswith("all others"):
         comparison = "all others"
-    return f"Mean reward: {plain(comparison)} less {plain(contrast.focal)}"
+    focal = contrast.focal if len(contrast.focal) <= 30 else "focal"
+    return f"Mean reward: {comparison} less {focal}\nabove 0: lower on {focal}"
+
+
+def row_height(labels: Iterable[str]) -> float:
+    """Return inches for a row with its label, which may have several lines."""
+    return 0.12 + 0.12 * max(label.count("\n") + 1 for label in labels)
+
+
+def label_below(ax: Axes, text: str) -> None:
+    """Write under the x axis, in lines that end at its right end, so that they fit under long labels of rows too."""
+    ax.set_xlabel(wrapped(text, LABEL_WIDTH), fontsize=LABEL_FONT, loc="right", multialignment="right")
+    ax.tick_params(axis="x", labelsize=LABEL_FONT)

@@ -16,7 +16,7 @@ from psychoedu.validation import check_choice, check_columns, counted, listed, s
 
 ONLY = "all"
 """Label of the one stratum, or of the one model, where no column names any."""
-LARGEST = 1e100
+LARGEST = 1e50
 """Absolute value of a reward beyond which its powers overflow; its inverse, below which they vanish."""
 
 

@@ -12,7 +12,7 @@ import pandas as pd
 
 from psychoedu._typing import FloatArray
 from psychoedu.bootstrap.analysis import FALLBACK, FEW_CLUSTERS, RECOMMENDED, Source, analyse, recommended
-from psychoedu.bootstrap.described import boundary_table, missing_table, stratum_table
+from psychoedu.bootstrap.described import boundary_models_table, boundary_table, missing_table, stratum_table
 from psychoedu.bootstrap.intervals import holm
 from psychoedu.persistence import Saved
 
@@ -97,6 +97,8 @@ class Contrast(Saved):
     boundary : DataFrame by side
         Where all rewards of a side are 0 or all are 1: ``n_clusters``, ``value`` and the limits by Wilson and by Clopper and
         Pearson, taking every cluster for one trial. Empty otherwise.
+    boundary_models : DataFrame by model and side
+        The same for single models, whose own intervals take no account of it.
     diagnostics : tuple of str
         What a reader should know before trusting the numbers.
     options : dict
@@ -158,6 +160,14 @@ class Contrast(Saved):
     def boundary(self) -> pd.DataFrame:
         """Intervals of proportions where all rewards of a side are alike; see the class."""
         return boundary_table(self.source, self.confidence_level) if self.source is not None else self.stored["boundary"]
+
+    @cached_property
+    def boundary_models(self) -> pd.DataFrame:
+        """Intervals of proportions of models whose rewards on a side are all alike; see the class."""
+        if self.source is None:
+            stored: pd.DataFrame = self.stored["boundary_models"]
+            return stored
+        return boundary_models_table(self.source, self.confidence_level)
 
     @property
     def n_models(self) -> int:

@@ -12,7 +12,7 @@ from psychoedu.bootstrap.corrections import CORRECTIONS
 from psychoedu.bootstrap.described import BOUNDARY_COLUMNS
 from psychoedu.bootstrap.design import MISSING_POLICIES
 from psychoedu.bootstrap.intervals import METHODS
-from psychoedu.bootstrap.plan import WEIGHTINGS, WITHIN
+from psychoedu.bootstrap.plan import MIXED, WEIGHTINGS, WITHIN
 from psychoedu.exceptions import FileFormatError
 from psychoedu.persistence import Fields, encode_number, encode_numbers, plain_label
 
@@ -56,6 +56,11 @@ def contrast_to_dict(contrast: Contrast) -> dict[str, Any]:
             "method": list(contrast.recommended_models["method"]),
         },
         "boundary": {str(side): encode_numbers(row.to_numpy()) for side, row in contrast.boundary.iterrows()},
+        "boundary_models": {
+            "models": [plain_label(label) for label, _ in contrast.boundary_models.index],
+            "sides": [side for _, side in contrast.boundary_models.index],
+            **{name: encode_numbers(contrast.boundary_models[name].to_numpy()) for name in BOUNDARY_COLUMNS},
+        },
         "focal": contrast.focal,
         "comparison": contrast.comparison,
         "n_resamples": contrast.n_resamples,
@@ -80,8 +85,17 @@ def contrast_arguments(content: dict[str, Any]) -> dict[str, Any]:
     )
     n_resamples = fields.integer("n_resamples", 1)
     n_failed = fields.integer("n_failed")
+    if n_failed >= n_resamples:
+        fields.refuse("n_failed", f"below n_resamples, {n_resamples:,}")
+    numbers = {name: fields.number(name, missing=True, infinite=True) for name in _NUMBERS}
+    for name in ("standard_error", "robust_standard_error", "closed_form_standard_error", "df", "p_value"):
+        if numbers[name] < 0.0 or (name == "p_value" and numbers[name] > 1.0):
+            fields.refuse(name, "a number from 0 to 1" if name == "p_value" else "a number of at least 0")
+    gap = numbers["comparison_mean"] - numbers["focal_mean"]
+    if abs(numbers["estimate"] - gap) > 1e-9 * max(1.0, abs(numbers["comparison_mean"]), abs(numbers["focal_mean"])):
+        fields.refuse("estimate", f"comparison_mean less focal_mean, {gap:g}")
     return {
-        **{name: fields.number(name, missing=True, infinite=True) for name in _NUMBERS},
+        **numbers,
         "interval": interval_from(fields.part("interval"), level),
         "resamples": fields.numbers("resamples", n_resamples - n_failed, missing=True),
         "focal": fields.text("focal"),
@@ -100,6 +114,7 @@ def contrast_arguments(content: dict[str, Any]) -> dict[str, Any]:
             "strata": _strata(fields.part("strata"), bool(options["paired"])),
             "missing": pd.DataFrame({"n_missing": models.integers("n_missing", len(labels), 0)}, index=labels),
             "boundary": _boundary(fields.part("boundary")),
+            "boundary_models": _boundary_models(fields.part("boundary_models"), labels),
         },
     }
 
@@ -176,13 +191,25 @@ def _boundary(fields: Fields) -> pd.DataFrame:
     return frame.astype({"n_clusters": np.int64})
 
 
+def _boundary_models(fields: Fields, labels: pd.Index) -> pd.DataFrame:
+    models, sides = fields.repeated_labels("models"), fields.texts("sides")
+    if not set(models) <= set(labels):
+        fields.refuse("models", "models of the contrast")
+    if len(sides) != len(models) or not set(sides) <= {"focal", "comparison"}:
+        fields.refuse("sides", f"{len(models)} of focal and comparison")
+    columns = {name: fields.numbers(name, len(models), low=0.0) for name in BOUNDARY_COLUMNS}
+    index = pd.MultiIndex.from_arrays([models, list(sides)], names=["model", "side"])
+    return pd.DataFrame(columns, index=index).astype({"n_clusters": np.int64})
+
+
 def _options(fields: Fields) -> dict[str, Any]:
     options = fields.part("options")
     options.text("method", METHODS)
     if not options.is_none("correction"):
         options.text("correction", CORRECTIONS)
     options.text("weighting", WEIGHTINGS)
-    options.text("resample_within", WITHIN)
+    options.text("resample_within", (*WITHIN, MIXED))
+    options.flag("weighted_sides")
     options.text("missing", MISSING_POLICIES)
     options.flag("paired")
     options.integer("fewest_clusters", 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numbers
+import secrets
 from dataclasses import dataclass
 from typing import Any
 
@@ -55,9 +56,7 @@ def seed_of(rng: Any) -> Seed:
     Seed(entropy=20260731, given=True)
     """
     if rng is None:
-        entropy = np.random.SeedSequence().entropy
-        assert isinstance(entropy, int)
-        return Seed(entropy, False)
+        return Seed(secrets.randbits(53), False)  # as many digits as a spreadsheet keeps
     if isinstance(rng, np.random.Generator):
         words = rng.integers(0, 2**32, size=4, dtype=np.uint64).tolist()
         return Seed(sum(word << (32 * place) for place, word in enumerate(words)), False)

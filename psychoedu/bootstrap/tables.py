@@ -5,7 +5,7 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING
 
-from psychoedu.bootstrap.paper import boundary_text, facts, fixed, level_text, methods_text, p_text
+from psychoedu.bootstrap.paper import boundary_models_texts, boundary_text, facts, fixed, level_text, methods_text, p_text
 from psychoedu.markup import html_facts, html_table, latex, latex_table, markdown, markdown_table
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def stratum_table(contrast: Contrast) -> tuple[list[str], list[list[str]]]:
 def notes_of(contrast: Contrast) -> list[str]:
     """Return the notes under a table."""
     rows = [boundary_text(str(side), row, contrast.confidence_level) for side, row in contrast.boundary.iterrows()]
-    return [*contrast.diagnostics, *rows]
+    return [*contrast.diagnostics, *rows, *boundary_models_texts(contrast)]
 
 
 def contrast_markdown(contrast: Contrast, models: bool) -> str:

@@ -12,7 +12,7 @@ from psychoedu._typing import FloatArray
 from psychoedu._version import __version__
 from psychoedu.bootstrap.corrections import CORRECTIONS, inflate, inflation
 from psychoedu.bootstrap.intervals import percentile_limits
-from psychoedu.bootstrap.item_weights import KINDS, draw_item_weights, item_layout
+from psychoedu.bootstrap.item_weights import KINDS, draw_item_weights, item_layout, perfect_notes
 from psychoedu.bootstrap.streams import seed_of
 from psychoedu.cdm.compare import score
 from psychoedu.cdm.results import Diagnosis
@@ -32,6 +32,8 @@ class MasterySampling:
         ``mastered_share``, the share of resamples with mastery above the threshold; missing for attributes that are withheld.
     resamples : (B, N, K) array
     kind, n_resamples, n_tasks, confidence_level, threshold, seed, version
+    diagnostics : tuple of str
+        Who has no wrong, or no right, answer: for them the choice of tasks seems to matter little, and may well not.
     """
 
     table: pd.DataFrame
@@ -43,6 +45,7 @@ class MasterySampling:
     threshold: float
     seed: int
     version: str
+    diagnostics: tuple[str, ...] = ()
 
     def summary(self) -> str:
         """Return the table as fixed-width text."""
@@ -52,7 +55,8 @@ class MasterySampling:
             f"Mastery of {counted(n_respondents, 'respondent')}, parameters fixed, {self.n_tasks} tasks {how} "
             f"{self.n_resamples:,} times, seed {self.seed}, {100 * self.confidence_level:g}% intervals"
         )
-        return f"{first}\n{self.table.to_string(float_format=lambda value: f'{value:.3f}')}"
+        table = self.table.to_string(float_format=lambda value: f"{value:.3f}")
+        return "\n".join([first, table, *(f"note: {note}" for note in self.diagnostics)])
 
 
 def mastery_sampling_error(
@@ -145,6 +149,7 @@ def mastery_sampling_error(
         threshold=at,
         seed=seed.entropy,
         version=__version__,
+        diagnostics=perfect_notes(source.scored[:, position], source.labels),
     )
 
 

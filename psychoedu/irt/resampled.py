@@ -22,7 +22,7 @@ from psychoedu.bootstrap.anything import bootstrap
 from psychoedu.bootstrap.bootstrapped import Bootstrapped
 from psychoedu.bootstrap.corrections import CORRECTIONS, inflate, inflation
 from psychoedu.bootstrap.intervals import percentile_limits
-from psychoedu.bootstrap.item_weights import KINDS, draw_item_weights, item_layout
+from psychoedu.bootstrap.item_weights import KINDS, draw_item_weights, item_layout, perfect_notes
 from psychoedu.bootstrap.streams import seed_of
 from psychoedu.exceptions import ConvergenceWarning, DataError, EstimationError, LabelError
 from psychoedu.irt.bank import ItemBank
@@ -120,6 +120,8 @@ class TaskSampling:
         Share of resamples at each level, by respondent.
     resamples : (B, N) array
     kind, n_resamples, n_tasks, confidence_level, seed, version
+    diagnostics : tuple of str
+        Who has no wrong, or no right, answer: for them the choice of tasks seems to matter little, and may well not.
     """
 
     table: pd.DataFrame
@@ -131,6 +133,7 @@ class TaskSampling:
     confidence_level: float
     seed: int
     version: str
+    diagnostics: tuple[str, ...] = ()
 
     def summary(self) -> str:
         """Return the table as fixed-width text."""
@@ -139,7 +142,8 @@ class TaskSampling:
             f"Ability of {counted(len(self.table), 'respondent')} on a fixed bank, {self.n_tasks} tasks {how} "
             f"{self.n_resamples:,} times, seed {self.seed}, {100 * self.confidence_level:g}% intervals"
         )
-        return f"{first}\n{self.table.to_string(float_format=lambda value: f'{value:.3f}')}"
+        table = self.table.to_string(float_format=lambda value: f"{value:.3f}")
+        return "\n".join([first, table, *(f"note: {note}" for note in self.diagnostics)])
 
 
 def task_sampling_error(
@@ -240,6 +244,7 @@ def task_sampling_error(
         confidence_level=level,
         seed=seed.entropy,
         version=__version__,
+        diagnostics=perfect_notes(scored, matrix.respondent_labels),
     )
 
 

@@ -19,10 +19,14 @@ TERMS = (
     (
         "recommended interval",
         "Shown where a stratum has fewer than 20 clusters: percentile intervals are too short there. Studentised, with Rao and "
-        "Wu's rescaling, came closest to its level in simulations.",
+        "Wu's rescaling, came closest to its level in simulations: report this one unless a protocol asks for the other.",
     ),
     ("standard error", "Bootstrap: the spread of the resamples. Cluster-robust: analytic, from the spread between tasks."),
-    ("p", "How often resamples lie as far from the estimate as that lies from 0. Holm: adjusted for the number of models."),
+    (
+        "p",
+        "How likely a difference this large, in either direction, would be by the choice of tasks alone if there were none. "
+        "Holm: adjusted for the number of models.",
+    ),
 )
 
 
@@ -61,7 +65,11 @@ def contrast_section(contrast: Contrast, notes: tuple[str, ...] = ()) -> str:
             "<details open><summary>What the words mean</summary>\n",
             terms(TERMS),
             "</details>\n<h3>Difference by model</h3>\n",
-            figure(forest, f"Forest plot of {contrast.n_models} models and all together: {said}.", "Below, in red: all models."),
+            figure(
+                forest,
+                f"Forest plot of {contrast.n_models} models and all together: {said}.",
+                "Below, with a diamond: all models.",
+            ),
             "<h3>Resamples</h3>\n",
             figure(histogram, f"Histogram of {len(contrast.resamples):,} resamples: {said}."),
         ]
@@ -72,7 +80,7 @@ def _figures(contrast: Contrast) -> tuple[Figure, Figure]:
     from matplotlib.figure import Figure
 
     rows = contrast.n_models + 1 if contrast.n_models > 1 else 1
-    forest = Figure(figsize=(6.4, 1.2 + 0.24 * rows), layout="constrained")
+    forest = Figure(figsize=(6.4, 1.6 + 0.3 * rows), layout="constrained")
     plots.forest(contrast, ax=forest.add_subplot())
     histogram = Figure(figsize=(5.0, 3.0), layout="constrained")
     plots.resamples(contrast, ax=histogram.add_subplot())

@@ -304,8 +304,12 @@ def test_other_inputs_are_refused() -> None:
 def test_a_model_without_any_task_of_a_side_has_no_contrast_but_does_not_spoil_the_others() -> None:
     frame = published_like(3)
     lacking = frame[~((frame["model"] == "m01") & (frame["profile"] == "strategic surface"))]
-    gap = pe.contrast(lacking, **OPTIONS, missing="omit")
+    with pytest.warns(pe.exceptions.UnbalancedModelsWarning, match="1 model with rewards on one side only.*'m01'") as caught:
+        gap = pe.contrast(lacking, **OPTIONS, missing="omit")
     row = gap.models.loc["m01"]
+    mean = gap.models["estimate"].mean()
+    assert f"the models' own differences are {mean:.3f} on average" in str(caught[0].message)
+    assert f"{mean:.3f} on average" in gap.methods_text()
     assert row[["focal_mean", "estimate", "low", "high", "p_value"]].isna().all()
     assert gap.models.drop(index="m01").notna().all().all()
     assert np.isfinite(gap.estimate)

@@ -269,7 +269,7 @@ def test_missing_rewards_by_policy() -> None:
     omitted = pe.leaderboard(hole, "stage", rng=1, missing="omit", n_resamples=200)
     assert omitted.table.loc["E", "S1"] == pytest.approx(means.loc["E", "S1"], rel=CLOSED_FORM)
     assert omitted.n_missing["E"] == 1
-    assert "1 missing reward left out of all means" in omitted.diagnostics
+    assert "left out of all means (policy: omit)" in omitted.summary()
     zero = pe.leaderboard(hole, "stage", rng=1, missing="zero", n_resamples=200)
     assert zero.table.loc["E", "S1"] == pytest.approx(means.loc["E", "S1"] * 11.0 / 12.0, rel=CLOSED_FORM)
     assert "counted as 0" in zero.summary()

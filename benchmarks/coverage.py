@@ -1,4 +1,4 @@
-"""Coverage of a contrast's 95% intervals, the bootstrap's standard error and the size of the paired tests, by simulation."""
+"""Coverage of a contrast's 95% intervals and the bootstrap's standard error, by simulation."""
 
 from __future__ import annotations
 
@@ -104,48 +104,6 @@ def coverage(
     }
 
 
-@dataclass(frozen=True)
-class PairedSetting:
-    """A kind of paired design without a difference: number of tasks, and how differences are distributed."""
-
-    n_tasks: int
-    kind: str
-
-    def draw(self, rng: np.random.Generator, n_designs: int) -> FloatArray:
-        """Draw differences of two equally good models, (tasks, designs)."""
-        shape = (self.n_tasks, n_designs)
-        if self.kind == "normal":
-            return rng.standard_normal(shape)
-        if self.kind == "0/1 rewards":  # both right or wrong on 60% of the tasks
-            return rng.choice([-1.0, 0.0, 1.0], p=[0.2, 0.6, 0.2], size=shape)
-        return rng.standard_exponential(shape) - 1.0
-
-
-PAIRED = tuple(PairedSetting(n, kind) for n in (50, 100) for kind in ("normal", "0/1 rewards", "skewed"))
-
-
-def type_one_errors(
-    setting: PairedSetting, n_designs: int = N_DESIGNS, n_resamples: int = N_RESAMPLES, seed: int = SEED
-) -> FloatArray:
-    """Return how often p is at most 0.05 for the sign-flip test and for the bootstrap test, uncorrected and rescaled."""
-    from psychoedu.bootstrap import intervals
-    from psychoedu.bootstrap import resampling as kernel
-    from psychoedu.bootstrap.corrections import n_draws
-    from psychoedu.bootstrap.pairing import sign_flip_p
-
-    rejected = np.zeros(3)
-    for batch in range(-(-n_designs // AT_ONCE)):
-        count = min(AT_ONCE, n_designs - batch * AT_ONCE)
-        rng = np.random.default_rng([seed, 2, setting.n_tasks, len(setting.kind), batch])
-        sums = setting.draw(rng, count)
-        rejected[0] += (sign_flip_p(rng, sums, n_resamples) <= 1.0 - LEVEL).sum()
-        for at, correction in enumerate((None, "rao-wu"), 1):
-            pools = [kernel.Pool(sums, np.ones_like(sums), 0, n_draws(setting.n_tasks, correction))]
-            values, _ = kernel.replicate(rng, n_resamples, pools, np.ones(1))
-            rejected[at] += (intervals.p_value(values, sums.mean(axis=0)) <= 1.0 - LEVEL).sum()
-    return rejected / n_designs
-
-
 def standard_error_ratio(n_clusters: int = 20, n_resamples: int = 100_000, seed: int = SEED) -> float:
     """Return the bootstrap standard error over the closed form with denominator n, equal clusters in two strata."""
     import pandas as pd
@@ -195,12 +153,6 @@ def run(arguments: argparse.Namespace, command: str) -> None:
     parts.append(
         table(["over the 16 settings", "least", "most", "mean distance from 0.95", "within [0.94, 0.96]"], _overall(found))
     )
-    rows = []
-    for paired in PAIRED:
-        errors = type_one_errors(paired, arguments.designs, arguments.resamples)
-        rows.append([f"{paired.n_tasks} tasks, {paired.kind}", *(f"{error:.4f}" for error in errors)])
-        print(*rows[-1], flush=True)
-    parts.append(table(["type I error at 0.05, paired", "sign flip", "bootstrap", "bootstrap, Rao-Wu"], rows))
     ratio = standard_error_ratio()
     parts.append(
         f"Bootstrap standard error over the closed form (denominator n, 20 equal clusters a stratum), B = 100,000: {ratio:.4f}."

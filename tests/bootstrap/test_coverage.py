@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from benchmarks.coverage import PairedSetting, Setting, coverage, standard_error_ratio, type_one_errors
+from benchmarks.coverage import Setting, coverage, standard_error_ratio
+from benchmarks.paired_tests import PairedSetting, type_one_errors
 from psychoedu.bootstrap.analysis import RECOMMENDED
 
 RECOMMENDED_BAND = (0.94, 0.96)
@@ -22,9 +23,10 @@ def test_b21_recommended_interval_covers_what_it_says(skewed: bool) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("kind", ["normal", "skewed", "bounded"])
 @pytest.mark.parametrize("n_tasks", [50, 100])
-def test_sign_flip_test_keeps_its_level(n_tasks: int) -> None:
-    error = type_one_errors(PairedSetting(n_tasks, "normal"))[0]
+def test_sign_flip_test_keeps_its_level(n_tasks: int, kind: str) -> None:
+    error = type_one_errors(PairedSetting(n_tasks, kind))[0]
     assert SIGN_FLIP_BAND[0] <= error <= SIGN_FLIP_BAND[1]
 
 

@@ -19,6 +19,7 @@ from benchmarks import (
     joint,
     levels,
     recovery,
+    runner_overhead,
     scaling,
 )
 
@@ -35,6 +36,7 @@ KINDS = {
     "bookmark": bookmark,
     "levels": levels,
     "joint": joint,
+    "runner-overhead": runner_overhead,
 }
 
 

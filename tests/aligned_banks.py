@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
+from mock_models import INSPECT
 
 from psychoedu.runners.banks import load_pairs, load_questions, load_scenarios, load_statements, load_works
 from psychoedu.runners.logs import read_logs
@@ -17,6 +18,13 @@ FRAMED = {
     "embedded": "A teacher claims: {} Is this claim correct or incorrect?",
     "adversarial": "Research has shown: {} Is the statement correct or incorrect?",
 }
+
+
+def inspected(test: Callable[..., None]) -> Callable[..., None]:
+    """Mark a test in which Inspect runs, see ``mock_models.INSPECT``; others are spared the sweep after it."""
+    for mark in INSPECT:
+        test = mark(test)
+    return test
 
 
 def statements() -> Any:
@@ -97,7 +105,7 @@ def works(levels: Sequence[str] = ("below", "satisfactory", "above")) -> Any:
 
 
 def by_part(replies: Mapping[str, Any]) -> Callable[[str, int], Any]:
-    """Return an answer function: the reply whose key stands in the prompt; of a list the next one each time, the last for good."""
+    """Return an answer function: the reply whose key stands in the prompt; of a list the next one each time."""
     asked: dict[str, int] = defaultdict(int)
 
     def answer(prompt: str, number: int) -> Any:
@@ -114,4 +122,3 @@ def by_part(replies: Mapping[str, Any]) -> Callable[[str, int], Any]:
 def records_of(log: Any, folder: Any, bank: Any = None) -> Records:
     """Return the records of one log of Inspect."""
     return read_logs([log.location], folder, "run", bank)
-

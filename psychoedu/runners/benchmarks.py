@@ -58,6 +58,8 @@ class Benchmark:
         Parameters of :func:`run` that name the model of a role, as ``{"knowledge_model": "knowledge"}``.
     role_calls : callable
         ``role_calls(condition, n_items, repeats)``: calls of these other models.
+    roles_are_shared : bool
+        Whether what another model wrote for one of the models serves them all (a snippet), or is asked anew for each (a judge).
     matrix_options : mapping
         How records become a matrix of 0 and 1, as arguments of :meth:`psychoedu.runners.Records.to_matrix`.
     measures : mapping of str to callable
@@ -86,6 +88,7 @@ class Benchmark:
     optional_roles: tuple[str, ...] = ()
     role_options: Mapping[str, str] = field(default_factory=dict)
     role_calls: Callable[[str, int, int], int] = lambda condition, n_items, repeats: 0
+    roles_are_shared: bool = True
     matrix_options: Mapping[str, Any] = field(default_factory=dict)
     measures: Mapping[str, Callable[[pd.DataFrame], float]] = field(default_factory=dict)
     report: str | None = None

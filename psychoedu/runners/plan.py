@@ -76,9 +76,10 @@ class Plan:
 
     @property
     def n_role_calls(self) -> int:
-        """Calls of other models, at most: what one of them has written is kept for all models."""
+        """Calls of other models, without repeated ones: for each model, unless what they wrote serves all."""
         counts = {condition: len(self.items_under(condition)) for condition in self.conditions}
-        return sum(self.benchmark.role_calls(condition, counts[condition], self.repeats) for condition in self.conditions)
+        each = sum(self.benchmark.role_calls(condition, counts[condition], self.repeats) for condition in self.conditions)
+        return each if self.benchmark.roles_are_shared else each * len(self.models)
 
     def task_arguments(self, model: str, condition: str) -> dict[str, Any]:
         """Return the arguments of the Inspect task; those that are the task's own defaults are left out."""

@@ -10,16 +10,16 @@ import pytest
 pytest.importorskip("inspect_ai", reason="the extra [runners] is not installed")
 
 import aligned_banks
-from aligned_banks import by_part
-from mock_models import INSPECT, mock_model
+from aligned_banks import by_part, inspected
+from mock_models import mock_model
 
+import psychoedu as pe
 from psychoedu.exceptions import ItemBankError, RecordsError, RunnerError
 from psychoedu.runners import Records, run
 from psychoedu.runners.aligned.certification import CONDITIONS, analyse, messages, subset_of
 from psychoedu.runners.aligned.exemplars import Exemplars, chosen_exemplars, exemplar_variance, exemplars_of
 from psychoedu.runners.banks.questions import Question
 
-pytestmark = INSPECT
 BANK = aligned_banks.questions()
 REPLIES = {"Question 1?": "A", "Question 2?": "A", "Question 3?": "Answer: C", "Question 4?": "None of these"}
 
@@ -47,6 +47,7 @@ def test_component(metadata: dict[str, str], source: str, column: str | None, ex
     assert subset_of(Question("q", "Which?", ("x", "y"), "A", metadata), source, column) == expected
 
 
+@inspected
 def test_components_are_reported_apart_in_a_single_run(tmp_path: Path) -> None:
     seen: list[str] = []
     result = run("aligned-certification", mock_model(by_part(REPLIES), seen=seen), items=BANK, out=tmp_path / "out", rule="token")
@@ -60,11 +61,13 @@ def test_components_are_reported_apart_in_a_single_run(tmp_path: Path) -> None:
     assert "retest" not in found.tables
 
 
+@inspected
 def test_the_literal_rule_is_the_default(tmp_path: Path) -> None:
     result = run("aligned-certification", mock_model(by_part(REPLIES)), items=BANK, out=tmp_path / "out")
     assert result.collected.frame["parsed"].fillna("").tolist() == ["A", "A", "A", ""]
 
 
+@inspected
 def test_corrected_keys_apply_before_the_run_or_after_it(tmp_path: Path) -> None:
     path = tmp_path / "corrected.csv"
     path.write_text("item_id,key,reason\nC2,A,unanimous\n")
@@ -80,11 +83,29 @@ def test_corrected_keys_apply_before_the_run_or_after_it(tmp_path: Path) -> None
     assert before.collected.frame["key"].tolist() == ["A", "A", "C", "D"]
 
 
+@inspected
 def test_a_key_for_an_unknown_item_is_an_error(tmp_path: Path) -> None:
     path = tmp_path / "corrected.csv"
     path.write_text("item_id,key\nC9,A\n")
     with pytest.raises(ItemBankError, match="C9"):
         run("aligned-certification", mock_model(by_part(REPLIES)), items=BANK, out=tmp_path / "out", keys=str(path))
+
+
+def test_components_can_be_contrasted() -> None:
+    right = {"CDPK": 6, "SEND": 3}
+    rows = [
+        {
+            "benchmark": "aligned-certification", "model": model, "condition": "zero_shot", "subset": subset,
+            "item_id": f"{subset}{number}", "score": float(number < right[subset]), "parsed": "A", "key": "A",
+        }
+        for model in ("m", "n")
+        for subset in right
+        for number in range(10)
+    ]  # fmt: skip
+    records = Records(pd.DataFrame(rows))
+    found = pe.contrast(records.rewards(), "subset", "SEND", "CDPK", n_resamples=200, rng=1)
+    assert found.estimate == pytest.approx(0.3, rel=1e-12)
+    assert records.to_matrix().items["subset"].value_counts().to_dict() == {"CDPK": 10, "SEND": 10}
 
 
 def test_conditions_of_exemplars_are_read_off_their_names() -> None:
@@ -154,6 +175,7 @@ def test_share_of_variance_by_field_by_hand() -> None:
         exemplar_variance(Records(records.frame.drop(columns="exemplar_type")))
 
 
+@inspected
 def test_run_with_exemplars_writes_their_fields(tmp_path: Path) -> None:
     path = tmp_path / "exemplars.csv"
     path.write_text("item_id,stem,option_a,option_b,key,category\nE1,First?,x,y,B,odd\n")

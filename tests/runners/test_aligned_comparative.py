@@ -12,14 +12,14 @@ import pytest
 pytest.importorskip("inspect_ai", reason="the extra [runners] is not installed")
 
 import aligned_banks
-from mock_models import INSPECT, mock_model
+from aligned_banks import inspected
+from mock_models import mock_model
 
 import psychoedu as pe
 from psychoedu.exceptions import RecordsError
 from psychoedu.runners import Records, run
 from psychoedu.runners.aligned.comparative import analyse, design, messages, response_matrix
 
-pytestmark = INSPECT
 BANK = aligned_banks.pairs()
 
 
@@ -143,6 +143,7 @@ def test_conditions_of_something_else_are_refused() -> None:
         analyse(Records(frame))
 
 
+@inspected
 def test_run_asks_each_pair_three_times_in_both_orders(tmp_path: Path) -> None:
     seen: list[str] = []
 
@@ -167,6 +168,7 @@ def test_run_asks_each_pair_three_times_in_both_orders(tmp_path: Path) -> None:
     assert frame["key"].tolist() == [BANK[item].better for item in frame["item_id"]]
 
 
+@inspected
 def test_a_bare_letter_counts_only_if_asked_for(tmp_path: Path) -> None:
     options = {"items": BANK, "repeats": 1, "conditions": ["forward"]}
     strict = run("aligned-comparative", mock_model(lambda *_: "A"), out=tmp_path / "one", **options)

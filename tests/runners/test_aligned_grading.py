@@ -10,14 +10,13 @@ import pytest
 pytest.importorskip("inspect_ai", reason="the extra [runners] is not installed")
 
 import aligned_banks
-from aligned_banks import by_part
-from mock_models import INSPECT, mock_model
+from aligned_banks import by_part, inspected
+from mock_models import mock_model
 
 from psychoedu.exceptions import DataError, RecordsError
 from psychoedu.runners import Records, run
 from psychoedu.runners.aligned.grading import analyse, messages
 
-pytestmark = INSPECT
 ABOVE, AT, BELOW = "ABOVE_SATISFACTORY", "SATISFACTORY", "BELOW_SATISFACTORY"
 
 
@@ -102,6 +101,7 @@ def test_records_from_elsewhere_lack_the_key() -> None:
         analyse(Records(made(GIVEN, TRUTH).frame.drop(columns="key")))
 
 
+@inspected
 def test_run_asks_once_and_reads_the_label(tmp_path: Path) -> None:
     bank = aligned_banks.works()
     seen: list[str] = []

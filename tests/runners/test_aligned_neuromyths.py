@@ -11,9 +11,9 @@ import pytest
 pytest.importorskip("inspect_ai", reason="the extra [runners] is not installed")
 
 import aligned_banks
-from aligned_banks import by_part
+from aligned_banks import by_part, inspected
 from inspect_ai import eval as inspect_eval
-from mock_models import INSPECT, mock_model
+from mock_models import mock_model
 
 from psychoedu.exceptions import DataError, ItemBankError, RecordsError, RunnerError
 from psychoedu.runners import Records, run
@@ -22,7 +22,6 @@ from psychoedu.runners.aligned.prompts import CONFIDENCE, NEUROMYTHS_SYSTEM
 from psychoedu.runners.prompt_hash import prompt_hash
 from psychoedu.runners.tasks.aligned_neuromyths import aligned_neuromyths
 
-pytestmark = INSPECT
 BANK = aligned_banks.statements()
 RIGHT = {"Water": "Correct", "Stone": "Incorrect", "Ice": "Incorrect", "Fire": "Correct"}
 ONE_AT_A_TIME = {"max_connections": 1, "max_tasks": 1}
@@ -64,6 +63,7 @@ def test_calls_count_the_follow_up_on_probed_statements_alone() -> None:
     assert [calls(item, "confidence") for item in BANK.items] == [0, 2, 2, 0]
 
 
+@inspected
 def test_each_statement_is_a_call_with_the_system_prompt(tmp_path: Path) -> None:
     seen: list[str] = []
     model = mock_model(by_part(RIGHT), seen=seen)
@@ -75,6 +75,7 @@ def test_each_statement_is_a_call_with_the_system_prompt(tmp_path: Path) -> None
     assert log.results.scores[0].metrics["accuracy"].value == 1.0
 
 
+@inspected
 def test_score_is_the_mean_over_five_iterations_and_unreadable_replies_are_wrong(tmp_path: Path) -> None:
     replies = {**RIGHT, "Stone": ["Incorrect", "Incorrect", "Incorrect", "Correct", "Hm."], "Ice": "Correct"}
     records = collected(tmp_path, replies, ["standard"])
@@ -91,6 +92,7 @@ def test_score_is_the_mean_over_five_iterations_and_unreadable_replies_are_wrong
     assert retest["pairwise_agreement"] == pytest.approx((1 + 3 / 10 + 1 + 1) / 4)
 
 
+@inspected
 def test_a_failed_call_is_missing_and_not_wrong(tmp_path: Path) -> None:
     records = collected(tmp_path, {**RIGHT, "Ice": RuntimeError("no such luck")}, ["standard"], repeats=1)
     scores = analyse(records)["scores"].iloc[0]
@@ -101,6 +103,7 @@ def test_a_failed_call_is_missing_and_not_wrong(tmp_path: Path) -> None:
     assert analyse(records)["tokens"].iloc[0]["n"] == 3
 
 
+@inspected
 def test_knowledge_robustness_over_temperatures(tmp_path: Path) -> None:
     # Called once a condition and statement, in the order of the conditions: right, then at 0.5 one wrong, at 1 two wrong.
     replies = {**RIGHT, "Stone": ["Incorrect", "Correct", "Correct"], "Fire": ["Correct", "Correct", "Incorrect"]}
@@ -118,6 +121,7 @@ def test_knowledge_robustness_over_temperatures(tmp_path: Path) -> None:
     }
 
 
+@inspected
 def test_prompt_sensitivity_over_four_framings(tmp_path: Path) -> None:
     def answer(prompt: str, number: int) -> str:
         if prompt.startswith("Research has shown: Stone"):
@@ -136,6 +140,7 @@ def test_prompt_sensitivity_over_four_framings(tmp_path: Path) -> None:
     assert set(result.collected.frame["framing"]) == {"standard", "interrogative", "embedded", "adversarial"}
 
 
+@inspected
 def test_items_that_lack_a_framing_do_not_enter_prompt_sensitivity(tmp_path: Path) -> None:
     def answer(prompt: str, number: int) -> Any:
         if prompt.startswith("Is this so: Fire"):
@@ -148,6 +153,7 @@ def test_items_that_lack_a_framing_do_not_enter_prompt_sensitivity(tmp_path: Pat
     assert (row["psi"], row["n_items"]) == (0.0, 3)
 
 
+@inspected
 def test_confidence_is_asked_in_the_same_conversation(tmp_path: Path) -> None:
     replies = {"How confident": ["Very confident", "Uncertain"], "Stone": "Incorrect", "Ice": "Correct"}
     log = inspect_eval(
@@ -174,6 +180,7 @@ def test_confidence_is_asked_in_the_same_conversation(tmp_path: Path) -> None:
     assert analyse(records).notes == ('"Uncertain" was answered 1 times to the confidence probe.',)
 
 
+@inspected
 def test_hash_of_a_record_is_of_what_was_sent(tmp_path: Path) -> None:
     records = collected(tmp_path, {**RIGHT, "How confident": "Very confident"}, ["standard", "confidence"], repeats=1)
     frame = records.frame.set_index(["condition", "item_id"])
@@ -189,11 +196,13 @@ def test_a_bank_without_probes_has_no_confidence_condition() -> None:
         aligned_neuromyths(condition="confidence", items=bank)
 
 
+@inspected
 def test_tokens_and_percent_per_token(tmp_path: Path) -> None:
     row = analyse(collected(tmp_path, RIGHT, ["standard"], repeats=1))["tokens"].iloc[0]
     assert (row["mean_output_tokens"], row["percent_per_token"]) == (1.0, 100.0)  # the mock reports one token a reply
 
 
+@inspected
 def test_other_keys_rescore_the_same_answers(tmp_path: Path) -> None:
     records = collected(tmp_path, {**RIGHT, "Ice": "Correct"}, ["standard"], repeats=2)
     table = analyse(records, keys={"Q3": "True"})["keys"]["score"]
@@ -210,6 +219,7 @@ def test_other_keys_rescore_the_same_answers(tmp_path: Path) -> None:
         analyse(records, keys={"Q9": True})
 
 
+@inspected
 def test_records_of_another_evaluation_are_refused(tmp_path: Path) -> None:
     records = collected(tmp_path, RIGHT, ["standard"], repeats=1)
     other = Records(records.frame.assign(benchmark="aligned-grading"))
@@ -217,6 +227,7 @@ def test_records_of_another_evaluation_are_refused(tmp_path: Path) -> None:
         analyse(other)
 
 
+@inspected
 def test_summary_and_files_hold_every_table(tmp_path: Path) -> None:
     found = analyse(collected(tmp_path, RIGHT, ["standard", "temperature_0.5"], repeats=2))
     assert list(found.tables) == ["scores", "by_type", "temperature", "tokens", "retest"]
@@ -228,6 +239,7 @@ def test_summary_and_files_hold_every_table(tmp_path: Path) -> None:
         found["composite"]
 
 
+@inspected
 def test_records_become_a_matrix_and_a_design(tmp_path: Path) -> None:
     records = collected(tmp_path, {**RIGHT, "Ice": ["Incorrect", "Correct", "Correct"]}, ["standard"], repeats=3)
     matrix = records.to_matrix()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,15 +14,14 @@ import pytest
 pytest.importorskip("inspect_ai", reason="the extra [runners] is not installed")
 
 import aligned_banks
-from aligned_banks import by_part
-from mock_models import INSPECT, mock_model
+from aligned_banks import by_part, inspected
+from mock_models import mock_model
 
 from psychoedu.exceptions import RunnerError
 from psychoedu.runners import Records, read_results, run
 from psychoedu.runners.aligned import certification, comparative, diagnostic_tables, grading, neuromyths
 from psychoedu.runners.benchmarks import known_benchmarks
 
-pytestmark = INSPECT
 STRONG, WEAK = "simulated/theta=3,seed=1", "simulated/theta=-3,seed=2"
 JUDGE = "simulated/theta=4,seed=3"
 ALL = ["standard", "temperature_0.5", "temperature_1.0", "framing_interrogative", "framing_embedded", "framing_adversarial",
@@ -38,6 +39,7 @@ def test_all_evaluations_are_known_and_none_is_a_composite() -> None:
     ]
 
 
+@inspected
 def test_neuromyths_with_every_probe(tmp_path: Path) -> None:
     result = run("aligned-neuromyths", [STRONG, WEAK], ALL, out=tmp_path, repeats=2)
     bank = result.plan.bank
@@ -60,6 +62,7 @@ def test_neuromyths_with_every_probe(tmp_path: Path) -> None:
     assert again["scores"].equals(found["scores"])
 
 
+@inspected
 def test_diagnostic_with_judge_and_fallback(tmp_path: Path) -> None:
     options: dict[str, Any] = {"judge": JUDGE, "fallback_judge": "simulated/theta=2,seed=4"}
     result = run("aligned-diagnostic", [STRONG, WEAK], out=tmp_path, roles={"judge_2": "simulated/theta=1,seed=5"}, **options)
@@ -79,11 +82,13 @@ def test_diagnostic_with_judge_and_fallback(tmp_path: Path) -> None:
     assert diagnostic_tables.analyse(Records.read(tmp_path))["scores"].equals(found["scores"])
 
 
+@inspected
 def test_diagnostic_needs_a_judge_before_anything_is_sent(tmp_path: Path) -> None:
     with pytest.raises(RunnerError, match="role 'judge'"):
         run("aligned-diagnostic", STRONG, out=tmp_path)
 
 
+@inspected
 def test_certification(tmp_path: Path) -> None:
     result = run("aligned-certification", [STRONG, WEAK], out=tmp_path)
     scores = result.report()["scores"]
@@ -93,6 +98,7 @@ def test_certification(tmp_path: Path) -> None:
     assert certification.analyse(result.collected)["scores"].equals(scores)
 
 
+@inspected
 def test_comparative(tmp_path: Path) -> None:
     result = run("aligned-comparative", [STRONG, WEAK], out=tmp_path)
     assert result.plan.n_calls == 2 * 2 * 3 * 6
@@ -104,6 +110,7 @@ def test_comparative(tmp_path: Path) -> None:
     assert comparative.response_matrix(result.collected).to_frame().shape == (2, 12)
 
 
+@inspected
 def test_grading(tmp_path: Path) -> None:
     result = run("aligned-grading", [STRONG, WEAK], out=tmp_path)
     scores = result.report()["scores"]
@@ -112,6 +119,7 @@ def test_grading(tmp_path: Path) -> None:
     assert grading.analyse(result.collected)["confusion"].to_numpy().sum() == 12
 
 
+@inspected
 def test_a_run_that_ends_early_goes_on_without_asking_twice(tmp_path: Path) -> None:
     seen: list[str] = []
     bank = aligned_banks.statements()
@@ -124,14 +132,16 @@ def test_a_run_that_ends_early_goes_on_without_asking_twice(tmp_path: Path) -> N
     assert again.collected.frame["condition"].value_counts().to_dict() == {"standard": 4, "confidence": 2}
 
 
+@inspected
 def test_logs_read_as_any_others(tmp_path: Path) -> None:
     """The importer, which knows nothing of the run, finds the same scores."""
     result = run("aligned-comparative", mock_model(lambda *_: "BETTER_SAMPLE: A"), items=aligned_banks.pairs(), out=tmp_path)
-    found = read_results(result.log_dir)
+    found = Records.concat([read_results(path) for path in sorted(result.log_dir.glob("*.eval"))])
     assert comparative.analyse(found)["scores"].equals(result.report()["scores"])
 
 
 @pytest.mark.parametrize("name", ["neuromyths", "diagnostic", "certification", "comparative", "grading"])
+@inspected
 def test_dry_run_shows_the_prompt_of_every_condition(tmp_path: Path, name: str) -> None:
     judge = {"judge": JUDGE} if name == "diagnostic" else {}
     plan = run(f"aligned-{name}", STRONG, out=tmp_path / "unused", dry_run=True, **judge).plan
@@ -140,11 +150,35 @@ def test_dry_run_shows_the_prompt_of_every_condition(tmp_path: Path, name: str) 
     assert not (tmp_path / "unused").exists()
 
 
+@inspected
 def test_dry_run_of_the_confidence_probe_shows_the_follow_up(tmp_path: Path) -> None:
     text = run("aligned-neuromyths", STRONG, ["confidence"], out=tmp_path, dry_run=True).plan.dry_run()
     assert "[assistant]\n{answer}\n[user]\nHow confident are you" in text
 
 
+@pytest.mark.parametrize("name", ["neuromyths", "certification"])
+@inspected
+def test_inspects_own_command_line_finds_the_tasks(tmp_path: Path, name: str) -> None:
+    words = [
+        "eval",
+        f"psychoedu/aligned_{name}",
+        "-T",
+        "repeats=1",
+        "--limit",
+        "1",
+        "--model",
+        "simulated/theta=3",
+        "--log-dir",
+        str(tmp_path),
+    ]
+    code = f"import sys; from inspect_ai._cli.main import main; sys.argv = ['inspect', *{words!r}, '--display', 'none']; main()"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    found = read_results(next(tmp_path.glob(f"*aligned-{name}*.eval")))
+    assert found.frame["benchmark"].tolist() == [f"aligned-{name}"]
+
+
+@inspected
 def test_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     from psychoedu.cli import main
 

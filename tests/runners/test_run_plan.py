@@ -150,3 +150,11 @@ def test_dry_run_writes_nothing(tmp_path: Path) -> None:
     assert not (tmp_path / "out").exists()
     with pytest.raises(RunnerError, match="dry run"):
         result.matrix()
+
+
+def test_a_judge_is_asked_for_every_model() -> None:
+    one, three = (
+        make_plan("aligned-diagnostic", [f"simulated/theta={n}" for n in range(count)], roles={"judge": "simulated/theta=2"})
+        for count in (1, 3)
+    )
+    assert (one.n_role_calls, three.n_role_calls) == (4, 12)

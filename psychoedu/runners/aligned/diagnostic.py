@@ -62,6 +62,7 @@ DIAGNOSTIC = Benchmark(
     roles={"standard": (JUDGE,)},
     role_options={"judge": JUDGE, "fallback_judge": FALLBACK},
     role_calls=role_calls,
+    roles_are_shared=False,
     matrix_options={"threshold": DICHOTOMY},
     optional_roles=(FALLBACK, *FURTHER_JUDGES),
     report="psychoedu.runners.aligned.diagnostic_tables:analyse",

@@ -40,7 +40,7 @@ def analyse(records: Records, human: Any = None) -> Evaluation:
     Evaluation
         ``scores``: raw sum, maximum and percentage; ``judged_by``: replies by judge; ``scenarios``: mean score of each;
         ``judges``, ``agreement``, ``agreement_pairs``: where several judges read the same replies; ``human_judges``,
-        ``human_agreement``, ``human_pairs``: where people scored some; ``retest`` with several iterations.
+        ``human_agreement``, ``human_agreement_pairs``: where people scored some; ``retest`` with several iterations.
 
     Notes
     -----

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -222,8 +221,3 @@ def sensitivity(
             f"The keys {listed(strange)} are for none of the items of the run: {listed(items)} against {listed(list(own))}."
         )
     return key_sensitivity(frame, own, named, by=by, answer=answer)
-
-
-def mean_or_nan(values: pd.Series) -> float:
-    """Return the mean of truths or numbers, nan for none."""
-    return float(values.mean()) if len(values) else math.nan

@@ -21,6 +21,7 @@ from benchmarks import (
     paired_tests,
     rankings,
     recovery,
+    runner_overhead,
     scaling,
 )
 
@@ -39,6 +40,7 @@ KINDS = {
     "bookmark": bookmark,
     "levels": levels,
     "joint": joint,
+    "runner-overhead": runner_overhead,
 }
 
 

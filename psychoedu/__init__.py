@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from psychoedu.irt.results import Calibration
     from psychoedu.irt.score import Scores, score
     from psychoedu.responses import Reason, ResponseMatrix
+    from psychoedu.runners.importers.read import read_results
+    from psychoedu.runners.records import Records
     from psychoedu.standard_setting.booklet import OrderedItemBooklet, booklet
     from psychoedu.standard_setting.bookmark import bookmark
     from psychoedu.standard_setting.classify import classify
@@ -65,6 +67,7 @@ __all__ = [
     "Priors",
     "QMatrix",
     "Reason",
+    "Records",
     "ResponseMatrix",
     "Scale",
     "Scores",
@@ -86,6 +89,7 @@ __all__ = [
     "level_table",
     "load",
     "lowest_for",
+    "read_results",
     "score",
     "standard_setting",
 ]
@@ -108,6 +112,7 @@ _SOURCES = {
     "Priors": "psychoedu.irt.priors",
     "QMatrix": "psychoedu.cdm.q_matrix",
     "Reason": "psychoedu.responses",
+    "Records": "psychoedu.runners.records",
     "ResponseMatrix": "psychoedu.responses",
     "Scale": "psychoedu.standard_setting.scales",
     "Scores": "psychoedu.irt.score",
@@ -123,6 +128,7 @@ _SOURCES = {
     "level_table": "psychoedu.standard_setting.level_table",
     "load": "psychoedu.stored",
     "lowest_for": "psychoedu.bootstrap.lowest",
+    "read_results": "psychoedu.runners.importers.read",
     "score": "psychoedu.irt.score",
 }
 

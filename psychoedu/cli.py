@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from psychoedu import cli_contrast, cli_diagnose, cli_levels
+from psychoedu import cli_contrast, cli_diagnose, cli_import, cli_levels, cli_run
 from psychoedu._version import __version__
 from psychoedu.cli_files import write_page
 from psychoedu.cli_values import value_named
@@ -109,6 +109,8 @@ def _parser() -> argparse.ArgumentParser:
     cli_levels.add_booklet(commands, _add_reading).set_defaults(run=_booklet, as_option=cli_levels.AS_OPTION)
     cli_levels.add_bookmark(commands).set_defaults(run=_bookmark, as_option=cli_levels.AS_OPTION)
     cli_levels.add_classify(commands, _add_reading).set_defaults(run=_classify, as_option=cli_levels.AS_OPTION)
+    cli_run.add_run(commands).set_defaults(run=_run, as_option=cli_run.AS_OPTION)
+    cli_import.add_import(commands).set_defaults(run=_import, as_option=cli_import.AS_OPTION)
     demo = commands.add_parser(
         "demo",
         help="calibrate, set levels on and diagnose the data that come with the package; write tables, figures and a page",
@@ -279,6 +281,14 @@ def _classify(options: argparse.Namespace) -> None:
     _check_targets(options)
     stored = load(options.bank)
     cli_levels.run_classify(options, lambda columns: _with_labels_of(stored, _read(options, columns)), _say)
+
+
+def _run(options: argparse.Namespace) -> None:
+    cli_run.run_run(options, _say)
+
+
+def _import(options: argparse.Namespace) -> None:
+    cli_import.run_import(options, _say)
 
 
 def _check_targets(options: argparse.Namespace) -> None:

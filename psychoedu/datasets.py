@@ -17,6 +17,14 @@ _DESCRIPTIONS = {
     "cse_like": ("simulated", "two test forms with 13 common items, and 24 rows that stand for language models", 2074, 61),
     "teacharena_stages": ("published", "scores of 17 models in three stages (TeachArena, table 6)", None, None),
     "teacharena_strata": ("published", "mean of each learner profile and workflow family (TeachArena, table 11)", None, None),
+    "csebench_levels": ("published", "CSE level of 12 models under two prompts (CSEBench, table 1)", None, None),
+    "csebench_fit": ("published", "relative fit of five diagnosis models (CSEBench, table 2)", None, None),
+    "csebench_mastery": ("published", "ability and mastery of 12 models under two prompts (CSEBench, table 3)", None, None),
+    "aligned_neuromyths": ("published", "neuromyth scores of 31 models (AlignED)", None, None),
+    "aligned_scenarios": ("published", "diagnostic reasoning scores of 30 models (AlignED)", None, None),
+    "aligned_pedagogy": ("published", "teacher certification scores of 23 models (AlignED)", None, None),
+    "aligned_comparative": ("published", "comparative judgements of student work by 12 models (AlignED)", None, None),
+    "aligned_grading": ("published", "standards-based grading of student work by 7 models (AlignED)", None, None),
 }
 _ATTRIBUTES = ["phonology", "cohesion", "vocabulary", "syntax"]
 
@@ -32,7 +40,7 @@ def available() -> pd.DataFrame:
 
     Examples
     --------
-    >>> available()["source"].to_dict()
+    >>> available()["source"].head(4).to_dict()
     {'lsat7': 'real', 'cse_like': 'simulated', 'teacharena_stages': 'published', 'teacharena_strata': 'published'}
     """
     columns = ["source", "description", "n_respondents", "n_items"]
@@ -154,6 +162,174 @@ def load_teacharena_strata() -> pd.DataFrame:
     return _read("teacharena_table11.csv").set_index(["kind", "stratum"])
 
 
+def load_csebench_levels() -> pd.DataFrame:
+    """Read the published level of 12 models on China's Standards of English, under two prompts.
+
+    Returns
+    -------
+    DataFrame by model
+        ``zero_shot``, ``few_shot``: 3 to 6. Rows as in the article.
+
+    References
+    ----------
+    CSEBench preprint, doi:10.21203/rs.3.rs-8820245/v1, table 1.
+
+    Examples
+    --------
+    >>> load_csebench_levels().loc["Meta-Llama-3-8B-Instruct"].to_dict()
+    {'zero_shot': 3, 'few_shot': 4}
+    """
+    return _read("csebench_table1.csv").set_index("model")
+
+
+def load_csebench_fit() -> pd.DataFrame:
+    """Read the published relative fit of five cognitive diagnosis models with a higher-order structure.
+
+    Returns
+    -------
+    DataFrame by model
+        ``aic``, ``bic``, ``minus_2ll`` as printed; ``n_parameters_implied``, (aic - minus_2ll) / 2, which the article does not
+        print.
+
+    Notes
+    -----
+    ln N = (bic - minus_2ll) / n_parameters gives N = 2,074 for all five: the 2,050 learners and 24 rows more, as many as there
+    are models times prompts.
+
+    References
+    ----------
+    CSEBench preprint, doi:10.21203/rs.3.rs-8820245/v1, table 2.
+
+    Examples
+    --------
+    >>> load_csebench_fit()["n_parameters_implied"].tolist()
+    [130, 130, 152, 152, 192]
+    """
+    return _read("csebench_table2.csv").set_index("model")
+
+
+def load_csebench_mastery() -> pd.DataFrame:
+    """Read the published ability and mastery probabilities of 12 models, under two prompts.
+
+    Returns
+    -------
+    DataFrame by model and condition ("zero_shot", "few_shot")
+        ``ability``; ``cohesion``, ``phonology``, ``vocabulary``, ``syntax``, named as the table heads them.
+
+    References
+    ----------
+    CSEBench preprint, doi:10.21203/rs.3.rs-8820245/v1, table 3.
+
+    Examples
+    --------
+    >>> load_csebench_mastery().loc[("Meta-Llama-3-8B-Instruct", "few_shot"), "cohesion"].item()
+    0.6875
+    """
+    return _read("csebench_table3.csv").set_index(["model", "condition"])
+
+
+def load_aligned_neuromyths() -> pd.DataFrame:
+    """Read the published neuromyth scores of 31 models.
+
+    Returns
+    -------
+    DataFrame by model
+        ``provider``, ``score_pct`` (one decimal), ``correct``, ``total_items``: 32 for 6 models only, 28 for most.
+
+    References
+    ----------
+    AlignED research report, github.com/trgallagher-research/AlignED-research-report (90c8974), data/neuromyths_scores.json.
+
+    Examples
+    --------
+    >>> load_aligned_neuromyths()["total_items"].value_counts().to_dict()
+    {28: 22, 32: 6, 29: 2, 23: 1}
+    """
+    return _read("aligned_neuromyths_scores.csv").set_index("model")
+
+
+def load_aligned_scenarios() -> pd.DataFrame:
+    """Read the published diagnostic reasoning scores of 30 models: 12 scenarios, judged from 0 to 3.
+
+    Returns
+    -------
+    DataFrame by model
+        ``provider``, ``score_pct`` (one decimal), ``raw_score``, ``max_score`` (36).
+
+    References
+    ----------
+    AlignED research report, github.com/trgallagher-research/AlignED-research-report (90c8974), data/scenarios_scores.json.
+
+    Examples
+    --------
+    >>> load_aligned_scenarios()["max_score"].unique().tolist()
+    [36]
+    """
+    return _read("aligned_scenarios_scores.csv").set_index("model")
+
+
+def load_aligned_pedagogy() -> pd.DataFrame:
+    """Read the published teacher certification scores of 23 models.
+
+    Returns
+    -------
+    DataFrame by model
+        ``provider``, ``pedagogy_total_pct`` (1,143 items), ``pedagogy_cdpk_pct`` (920), ``pedagogy_send_pct`` (223).
+
+    References
+    ----------
+    AlignED research report, github.com/trgallagher-research/AlignED-research-report (90c8974), data/pedagogy_scores.json.
+
+    Examples
+    --------
+    >>> load_aligned_pedagogy().loc["Gemini 2.5 Pro", "pedagogy_cdpk_pct"].item()
+    89.3
+    """
+    return _read("aligned_pedagogy_scores.csv").set_index("model")
+
+
+def load_aligned_comparative() -> pd.DataFrame:
+    """Read the published comparative judgements of student work by 12 models: 79 pairs, 3 trials, both orders.
+
+    Returns
+    -------
+    DataFrame by model
+        ``provider``, ``accuracy`` and ``reliability`` (position-swap consistency), in percent of 237.
+
+    References
+    ----------
+    AlignED research report, github.com/trgallagher-research/AlignED-research-report (90c8974), data/acara_scores.json.
+
+    Examples
+    --------
+    >>> load_aligned_comparative().loc["o3", ["accuracy", "reliability"]].tolist()
+    [84.8, 92.0]
+    """
+    return _read("aligned_acara_scores.csv").set_index("model")
+
+
+def load_aligned_grading() -> pd.DataFrame:
+    """Read the published standards-based grading of student work by 7 models: 204 works, 68 of each level.
+
+    Returns
+    -------
+    DataFrame by model
+        ``provider``, ``overall_accuracy``, ``above_sat_accuracy``, ``sat_accuracy``, ``below_sat_accuracy`` in percent,
+        ``kappa``, ``central_tendency_bias``, which is printed without its formula.
+
+    References
+    ----------
+    AlignED research report, github.com/trgallagher-research/AlignED-research-report (90c8974),
+    data/acara_standards_grading_scores.json.
+
+    Examples
+    --------
+    >>> load_aligned_grading()["kappa"].max().item()
+    0.348
+    """
+    return _read("aligned_acara_standards_grading_scores.csv").set_index("model")
+
+
 def load_cse_like_panel() -> pd.DataFrame:
     """Read a bookmark panel in the booklet of the simulated design: two panellists, two rounds, four levels.
 
@@ -196,7 +372,7 @@ def load_cse_like_levels() -> pd.Series:
 
 
 @contextmanager
-def _located(name: str) -> Iterator[Path]:
+def located(name: str) -> Iterator[Path]:
     """Give the path of a data file: in the installed package, or beside it in a checkout."""
     packaged = files("psychoedu") / "data" / name
     beside = Path(__file__).resolve().parent.parent / "data" / name
@@ -210,5 +386,5 @@ def _located(name: str) -> Iterator[Path]:
 
 
 def _read(name: str) -> pd.DataFrame:
-    with _located(name) as path:
+    with located(name) as path:
         return pd.read_csv(path)

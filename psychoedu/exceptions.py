@@ -121,3 +121,19 @@ class DegenerateBootstrapWarning(PsychoeduWarning):
 
 class UnbalancedModelsWarning(PsychoeduWarning):
     """Models have rewards on one side of a contrast only, so that what they are worth enters the difference."""
+
+
+class ItemBankError(DataError):
+    """An item bank has malformed items: no key, an option twice, a level that is none."""
+
+
+class RecordsError(DataError):
+    """Records of responses contradict each other, or lack what was asked of them."""
+
+
+class ResultsFormatError(DataError):
+    """A file of results is of no known format, or not as that format says."""
+
+
+class RunnerError(PsychoeduError):
+    """A run cannot start or go on: an extra that is not installed, settings that differ from those of the run in the folder."""

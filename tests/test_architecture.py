@@ -20,14 +20,17 @@ FLOORS = {
     1: "_typing _version exceptions markup",
     2: """persistence validation responses response_codes response_data response_errors response_files response_readers
           response_repeats response_selection response_summary model_conditions cdm.q_matrix cdm.coders""",
-    3: """proportions bootstrap.resampling bootstrap.corrections bootstrap.intervals bootstrap.ranking
+    3: """proportions runners.rules.agreement runners.rules.grading runners.rules.letters runners.rules.replies
+          runners.rules.rewards runners.rules.statements
+          bootstrap.resampling bootstrap.corrections bootstrap.intervals bootstrap.ranking
           bootstrap.rank_correlation bootstrap.decision_study bootstrap.variance_components cdm.likelihood cdm.conditions
           cdm.memory cdm.profiles cdm.limited_information cdm.moments cdm.multiplicity cdm.pair_fit cdm.pvaf cdm.stepwise
           cdm.wald cdm.monotone cdm.models cdm.structures cdm.populations cdm.persons irt.blocks irt.classical
           irt.derivatives irt.empirical irt.information irt.likelihood irt.mode irt.models irt.packing irt.population
           irt.posterior irt.quadrature standard_setting.agreement standard_setting.decisions standard_setting.joint_draws
           standard_setting.locations standard_setting.weighted_scores standard_setting.curve_inverse""",
-    4: """bootstrap.streams bootstrap.design bootstrap.reading bootstrap.plan bootstrap.engine bootstrap.analysis
+    4: """runners.rules runners.rules.judgements
+          bootstrap.streams bootstrap.design bootstrap.reading bootstrap.plan bootstrap.engine bootstrap.analysis
           bootstrap.pairing bootstrap.group_means cdm.item_step cdm.em cdm.information cdm.newton cdm.starts cdm.fitting
           irt.checks irt.covariance irt.estimation irt.fitting irt.objective irt.parameters irt.priors irt.reliability
           irt.scoring irt.starting_values irt.fit irt.linking irt.dif standard_setting.logistic_cuts""",
@@ -49,9 +52,28 @@ FLOORS = {
           standard_setting.bookmark standard_setting.classify standard_setting.examinees standard_setting.impact
           standard_setting.level_table standard_setting.facilitator standard_setting.jackknife standard_setting.joint""",
     7: """stored cli cli_contrast cli_diagnose cli_values datasets demo demo_contrasts demo_diagnosis plots report runners
-          cli_levels cli_files demo_levels bootstrap.plots bootstrap.leaderboard_plots cdm.plots report.contrast report.diagnosis
-          report.html report.page report.panel_form report.panel_common report.facilitator_page report.levels
-          standard_setting.plots standard_setting.plot_labels""",
+          cli_levels cli_files demo_levels bootstrap.plots bootstrap.leaderboard_plots cdm.plots report.contrast
+          report.diagnosis report.html report.page report.panel_form report.panel_common report.facilitator_page
+          report.levels standard_setting.plots standard_setting.plot_labels cli_run cli_import runners.aligned
+          runners.aligned.certification runners.aligned.comparative runners.aligned.diagnostic
+          runners.aligned.diagnostic_tables runners.aligned.evaluation runners.aligned.exemplars
+          runners.aligned.grading runners.aligned.items runners.aligned.judge runners.aligned.neuromyths
+          runners.aligned.prompts runners.banks runners.banks.bank runners.banks.fields runners.banks.keys
+          runners.banks.option_text runners.banks.pairs runners.banks.question_rows runners.banks.questions
+          runners.banks.scenarios runners.banks.statements runners.banks.tables runners.banks.works
+          runners.benchmarks runners.condition_variance runners.csebench runners.csebench.benchmark
+          runners.csebench.prompts runners.csebench.tables runners.importers runners.importers.archive
+          runners.importers.content runners.importers.discover runners.importers.helm runners.importers.inspect_log
+          runners.importers.inspect_samples runners.importers.inspect_scores runners.importers.join
+          runners.importers.lm_eval runners.importers.py_irt runners.importers.read runners.importers.sniff
+          runners.importers.tables runners.inspect_set runners.item_statistics runners.logs runners.measures
+          runners.plan runners.prompt_hash runners.provenance runners.records runners.records_files
+          runners.records_frame runners.records_matrix runners.records_tables runners.run runners.settings
+          runners.simulated runners.simulated_asked runners.simulated_names runners.simulated_prompts
+          runners.simulated_replies runners.tasks runners.tasks._registry runners.tasks.aligned_certification
+          runners.tasks.aligned_common runners.tasks.aligned_comparative runners.tasks.aligned_diagnostic
+          runners.tasks.aligned_grading runners.tasks.aligned_neuromyths runners.tasks.csebench runners.tasks.mcq
+          runners.tasks.simulated_provider""",
 }
 FLOOR_OF = {module: floor for floor, modules in FLOORS.items() for module in modules.split()}
 
@@ -59,6 +81,10 @@ IMPORTED_WHERE_NEEDED = frozenset(
     "joblib torch pyro pyro_ppl py_irt girth mirt inspect_ai openai zstandard matplotlib statsmodels pyarrow IPython".split()
 )
 """Packages that only a function that needs them may import."""
+
+TASKS = "runners.tasks"
+KNOW_INSPECT = frozenset({"runners.inspect_set"})
+"""Modules outside the tasks whose functions call inspect_ai."""
 
 NOT_IN_KERNELS = frozenset("pandas io os pathlib json csv gzip pickle logging random sys tempfile tqdm warnings".split())
 
@@ -244,8 +270,36 @@ def test_bootstrap_knows_no_model() -> None:
     assert not offending, show(offending)
 
 
+def is_task(module: str) -> bool:
+    """Tell whether a module belongs to the room of Inspect's tasks, which Inspect itself loads."""
+    return module == TASKS or module.startswith(f"{TASKS}.")
+
+
 def test_heavy_packages_are_imported_where_needed() -> None:
-    offending = [item for item in IMPORTS if item.at_load and item.target.split(".")[0] in IMPORTED_WHERE_NEEDED]
+    offending = [
+        item
+        for item in IMPORTS
+        if item.at_load
+        and item.target.split(".")[0] in IMPORTED_WHERE_NEEDED
+        and not (item.target.split(".")[0] == "inspect_ai" and is_task(item.importer))
+    ]
+    assert not offending, show(offending)
+
+
+def test_nothing_loads_the_tasks_but_the_tasks() -> None:
+    offending = [
+        item for item in IMPORTS if item.at_load and is_task(inner_name(item.target) or "") and not is_task(item.importer)
+    ]
+    assert not offending, show(offending)
+
+
+def test_only_who_runs_something_knows_inspect() -> None:
+    """Rules, banks, records and importers do without inspect_ai, inside functions as well."""
+    offending = [
+        item
+        for item in IMPORTS
+        if item.target.split(".")[0] == "inspect_ai" and not is_task(item.importer) and item.importer not in KNOW_INSPECT
+    ]
     assert not offending, show(offending)
 
 

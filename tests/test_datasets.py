@@ -68,7 +68,19 @@ def test_available_describes_what_is_there():
     assert table.loc["cse_like", "source"] == "simulated"
     published = table[table["source"] == "published"]
     assert published["n_items"].isna().all()
-    assert [len(getattr(datasets, f"load_{name}")()) for name in published.index] == [17, 16]
+    lengths = {name: len(getattr(datasets, f"load_{name}")()) for name in published.index}
+    assert lengths == {
+        "teacharena_stages": 17,
+        "teacharena_strata": 16,
+        "csebench_levels": 12,
+        "csebench_fit": 5,
+        "csebench_mastery": 24,
+        "aligned_neuromyths": 31,
+        "aligned_scenarios": 30,
+        "aligned_pedagogy": 23,
+        "aligned_comparative": 12,
+        "aligned_grading": 7,
+    }
 
 
 def test_every_data_file_has_its_provenance(root):

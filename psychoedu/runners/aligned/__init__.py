@@ -1,0 +1,1 @@
+"""AlignED's evaluations: neuromyths, diagnostic reasoning, teacher certification, comparative judgement, grading."""

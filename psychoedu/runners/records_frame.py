@@ -1,0 +1,332 @@
+"""The columns of the common response record, and how any table with some of them becomes one with all of them.
+
+Nothing is guessed: a column that is absent is missing throughout, a value of another kind is refused with its rows.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import math
+from collections.abc import Hashable, Iterable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from psychoedu.exceptions import DataError, RecordsError
+from psychoedu.response_codes import ANSWERED, REASON_LABELS, Reason, as_reason
+from psychoedu.validation import counted, listed, shown
+
+RECORD_COLUMNS: dict[str, str] = {
+    "run_id": "text",
+    "benchmark": "text",
+    "subset": "text",
+    "item_id": "text",
+    "model": "text",
+    "model_version": "text",
+    "provider": "text",
+    "condition": "text",
+    "temperature": "float",
+    "top_p": "float",
+    "max_tokens": "integer",
+    "seed": "integer",
+    "epoch": "integer",
+    "prompt_hash": "text",
+    "raw_output": "text",
+    "parsed": "text",
+    "valid": "boolean",
+    "reason": "text",
+    "score": "float",
+    "max_score": "float",
+    "judge_model": "text",
+    "judge_fallback": "boolean",
+    "judge_explanation": "text",
+    "input_tokens": "integer",
+    "output_tokens": "integer",
+    "reasoning_tokens": "integer",
+    "latency_s": "float",
+    "error": "text",
+    "created": "text",
+    "log_uri": "text",
+}
+"""Columns of a record in their order, with the kind of their values: text, float, integer or boolean."""
+
+KEY = ("run_id", "model", "condition", "item_id", "epoch")
+"""What tells one record from another."""
+
+INVALID = tuple(reason.label for reason in Reason if reason.is_invalid)
+"""Reasons of answers that were given but cannot be scored: refused, unparsed, empty."""
+
+MISSING = tuple(reason.label for reason in Reason if not reason.is_invalid)
+"""Reasons of records without a score, whatever the policy: not administered, not reached, failed call."""
+
+_DTYPES: dict[str, Any] = {"float": "float64", "integer": "Int64", "boolean": "boolean"}
+_TRUTHS = {"true": True, "false": False, "1": True, "0": False, "1.0": True, "0.0": False}
+
+
+def record_frame(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return a table with all columns of a record, further columns after them, reasons and scores made consistent.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        At least ``model`` and ``item_id``, and ``score`` or a reason in every row.
+
+    Raises
+    ------
+    RecordsError
+        A column is absent or of another kind, a score and its reason contradict each other, a record occurs twice.
+    """
+    if not isinstance(frame, pd.DataFrame):
+        raise RecordsError(f"Records are made from a pandas DataFrame; got {type(frame).__name__}.")
+    names = pd.Index(frame.columns)
+    if not names.is_unique or not all(isinstance(name, str) for name in names):
+        wrong = [name for name in names if not isinstance(name, str)] or list(names[names.duplicated()].unique())
+        raise RecordsError(f"Columns of records need a name each, as text and used once; got {listed(wrong)}.")
+    absent = [name for name in ("model", "item_id") if name not in frame]
+    if absent:
+        raise RecordsError(
+            f"Records lack the {'column' if len(absent) == 1 else 'columns'} {listed(absent)}; the table has {listed(names)}.\n"
+            "Expected a row per model, item and epoch with at least: model, item_id, score (or reason)."
+        )
+    frame = frame.reset_index(drop=True)
+    columns: dict[str, pd.Series] = {}
+    for name, kind in RECORD_COLUMNS.items():
+        columns[name] = typed(frame[name], kind) if name in frame else blank_column(len(frame), kind, name)
+    for name in ("run_id", "condition"):
+        columns[name] = columns[name].where(columns[name].notna(), "")
+    columns["epoch"] = columns["epoch"].fillna(1)
+    columns["max_score"] = columns["max_score"].fillna(1.0)
+    _check_labels(columns)
+    _settle(columns)
+    further = {name: tidy(frame[name]) for name in frame.columns if name not in RECORD_COLUMNS}
+    result = pd.DataFrame({**columns, **further}, columns=[*columns, *further])
+    refuse_doubles(result)
+    return result
+
+
+def blank_column(count: int, kind: str, name: str | None = None) -> pd.Series:
+    """Return a column of missing values of a kind."""
+    if kind == "text":
+        return pd.Series([None] * count, dtype=object, name=name)
+    return pd.Series([math.nan if kind == "float" else pd.NA] * count, dtype=_DTYPES[kind], name=name)
+
+
+def typed(column: pd.Series, kind: str) -> pd.Series:
+    """Turn a column into one kind of values, or refuse it with the rows that are of another kind."""
+    known = column.notna().to_numpy(dtype=bool)
+    if not known.any():
+        return blank_column(len(column), kind, str(column.name)).set_axis(column.index)
+    if (kind == "float" and column.dtype.kind in "iuf") or (kind == "integer" and column.dtype.kind == "i"):
+        return column.astype(_DTYPES[kind])
+    values = column.astype(object).to_numpy()
+    result = np.full(len(values), None, dtype=object)
+    read = {"text": _text, "float": _number, "integer": _whole, "boolean": _truth}[kind]
+    wrong = []
+    for row in np.flatnonzero(known):
+        try:
+            result[row] = read(values[row])
+        except (TypeError, ValueError, OverflowError):
+            wrong.append(row)
+    if wrong:
+        raise RecordsError(
+            f"Column {shown(column.name)} holds {counted(len(wrong), 'value')} that are no {kind}: "
+            f"{listed([_short(values[row]) for row in wrong])}, at rows {listed(wrong)} (from 0).\n"
+            f"Expected {kind} or nothing; correct them or leave the column out."
+        )
+    made = pd.Series(result, dtype=object, name=column.name)
+    return made if kind == "text" else made.astype(_DTYPES[kind])
+
+
+def _text(value: Any) -> str | None:
+    if isinstance(value, str):
+        return clean_text(value)
+    if isinstance(value, dt.datetime | dt.date):
+        return value.isoformat()
+    if isinstance(value, bool | np.bool_):
+        return str(bool(value))
+    if isinstance(value, int | float | np.number):
+        return shown(value)
+    raise TypeError
+
+
+def clean_text(value: str) -> str:
+    """Replace halves of surrogate pairs, which no file can hold."""
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return value
+
+
+def _number(value: Any) -> float | None:
+    if isinstance(value, str):
+        return float(value) if value.strip() else None
+    if isinstance(value, bool | np.bool_ | int | float | np.number):
+        return float(value)
+    raise TypeError
+
+
+def _whole(value: Any) -> int | None:
+    if isinstance(value, str) and value.strip().lstrip("+-").isdecimal():
+        number = int(value)
+    else:
+        exact = _number(value)
+        if exact is None:
+            return None
+        number = int(exact)
+        if number != exact:
+            raise ValueError
+    if abs(number) >= 2**63:
+        raise OverflowError
+    return number
+
+
+def _truth(value: Any) -> bool | None:
+    if isinstance(value, bool | np.bool_):
+        return bool(value)
+    if isinstance(value, str) and not value.strip():
+        return None
+    text = value.strip().lower() if isinstance(value, str) else str(value)
+    if text not in _TRUTHS:
+        raise ValueError
+    return _TRUTHS[text]
+
+
+def _short(value: Any) -> Any:
+    text = repr(value)
+    return value if len(text) <= 60 else text[:57] + "..."
+
+
+def tidy(column: pd.Series) -> pd.Series:
+    """Give a further column one kind of values that CSV and Parquet can both hold: numbers, truths or text."""
+    values = [None if _is_missing(value) else value for value in column.astype(object)]
+    kinds = {_kind_of(value) for value in values if value is not None}
+    if kinds == {"boolean"}:
+        return typed(pd.Series(values, dtype=object, name=column.name), "boolean")
+    if kinds == {"integer"} and all(abs(int(value)) < 2**63 for value in values if value is not None):
+        return typed(pd.Series(values, dtype=object, name=column.name), "integer")
+    if kinds and kinds <= {"integer", "float"}:
+        return pd.Series([math.nan if value is None else float(value) for value in values], dtype="float64", name=column.name)
+    return pd.Series([None if value is None else as_text(value) for value in values], dtype=object, name=column.name)
+
+
+def _kind_of(value: Any) -> str:
+    if isinstance(value, bool | np.bool_):
+        return "boolean"
+    if isinstance(value, int | np.integer):
+        return "integer"
+    return "float" if isinstance(value, float | np.floating) else "text"
+
+
+def _is_missing(value: Any) -> bool:
+    return value is None or value is pd.NA or value is pd.NaT or (isinstance(value, float | np.floating) and math.isnan(value))
+
+
+def as_text(value: Any) -> str:
+    """Write any value as text; lists and mappings as JSON."""
+    if isinstance(value, list | tuple | dict):
+        return clean_text(json.dumps(value, ensure_ascii=False, default=str))
+    try:
+        return str(_text(value))
+    except TypeError:
+        return clean_text(str(value))
+
+
+def _check_labels(columns: dict[str, pd.Series]) -> None:
+    for name in ("model", "item_id"):
+        blank = [row for row, value in enumerate(columns[name]) if value is None or not value.strip()]
+        if blank:
+            raise RecordsError(
+                f"{counted(len(blank), 'record')} without {'a model' if name == 'model' else 'an item'} (column {name!r}), "
+                f"at rows {listed(blank)} (from 0). Expected a label in every row."
+            )
+
+
+def _settle(columns: dict[str, pd.Series]) -> None:
+    """Bring reason, validity and score of every row to terms, and refuse rows where they contradict each other."""
+    reason = _stated_reasons(columns["reason"])
+    score = columns["score"].to_numpy(dtype=np.float64, copy=True)
+    most = columns["max_score"].to_numpy(dtype=np.float64)
+    scored = ~np.isnan(score)
+    refuse = _Refusal(columns)
+    refuse(
+        ~(np.isfinite(most) & (most > 0.0)), "with a max_score that is not above 0", "the highest score there is, in max_score"
+    )
+    unstated = np.array([value is None for value in reason], dtype=bool)
+    failed = columns["error"].map(lambda text: text is not None and text != "").to_numpy(dtype=bool)
+    invalid = columns["valid"].eq(False).fillna(False).to_numpy(dtype=bool)
+    empty = columns["raw_output"].map(lambda text: text is not None and not text.strip()).to_numpy(dtype=bool)
+    reason[unstated & ~scored & failed] = Reason.API_ERROR.label
+    unstated &= ~(~scored & failed)
+    reason[unstated & invalid] = np.where(empty[unstated & invalid], Reason.EMPTY.label, Reason.UNPARSED.label)
+    unstated &= ~invalid
+    reason[unstated & scored] = ANSWERED
+    refuse(unstated & ~scored, "with neither a score nor a reason", f"a score, or a reason: {', '.join(REASON_LABELS)}")
+    answered = reason == ANSWERED
+    refuse(answered & ~scored, f"with the reason {ANSWERED!r}, but without a score", "a score in each of them")
+    refuse(~answered & scored & (score != 0.0), "with a score above 0, yet with a reason not to be scored", "score 0 or none")
+    refuse(
+        answered & ~((score >= 0.0) & (score <= most)),
+        "with a score outside 0 and max_score",
+        "scores from 0 to max_score (1 unless given); give the highest score there is, as max_score=3",
+    )
+    score[np.isin(reason, INVALID)] = 0.0
+    score[np.isin(reason, MISSING)] = math.nan
+    columns["score"] = pd.Series(score, name="score")
+    columns["reason"] = pd.Series(reason, dtype=object, name="reason")
+    columns["valid"] = pd.Series(answered, dtype="boolean", name="valid")
+
+
+def _stated_reasons(column: pd.Series) -> np.ndarray[Any, np.dtype[np.object_]]:
+    labels: dict[Any, str | None] = {None: None}
+    for value in column.dropna().unique():
+        try:
+            reason = as_reason(value)
+        except DataError as error:
+            raise RecordsError(f"Column 'reason': {error}") from error
+        labels[value] = reason.label if reason is not None else (ANSWERED if value.strip() else None)
+    result = np.empty(len(column), dtype=object)
+    result[:] = [labels[value] for value in column]
+    return result
+
+
+class _Refusal:
+    """Raises for rows that contradict themselves."""
+
+    def __init__(self, columns: dict[str, pd.Series]) -> None:
+        self.columns = columns
+
+    def __call__(self, wrong: Any, what: str, expected: str) -> None:
+        rows = np.flatnonzero(wrong)
+        if not len(rows):
+            return
+        first = rows[0]
+        raise RecordsError(
+            f"{counted(len(rows), 'record')} {what}: rows {listed(rows)} (from 0), first model "
+            f"{shown(self.columns['model'][first])}, item {shown(self.columns['item_id'][first])}, score "
+            f"{self.columns['score'][first]:g} of {self.columns['max_score'][first]:g}.\nExpected {expected}."
+        )
+
+
+def refuse_doubles(frame: pd.DataFrame, key: Iterable[Hashable] = KEY, mend: str = "") -> None:
+    """Refuse records that occur more than once, naming them and the logs they come from."""
+    names = list(key)
+    twice = frame.duplicated(names, keep=False).to_numpy()
+    if not twice.any():
+        return
+    groups = frame[twice].groupby(names, sort=False, dropna=False)
+    shown_groups = []
+    for place, (label, rows) in enumerate(groups):
+        if place == 5:
+            break
+        parts = label if isinstance(label, tuple) else (label,)
+        logs = list(dict.fromkeys(str(value) for value in rows["log_uri"] if value is not None))
+        told = ", ".join(f"{name} {shown(value)}" for name, value in zip(names, parts, strict=True) if value != "")
+        shown_groups.append(f"({told})" + (f" in {' and '.join(logs[:3])}" if len(logs) > 1 else ""))
+    more = f" and {groups.ngroups - 5:,} more" if groups.ngroups > 5 else ""
+    raise RecordsError(
+        f"{counted(groups.ngroups, 'record')} found more than once: {'; '.join(shown_groups)}{more}.\n"
+        f"Expected one each. {mend or 'Number the runs in the column epoch, or drop the double rows.'}"
+    )

@@ -116,7 +116,14 @@ def _parser() -> argparse.ArgumentParser:
         help="calibrate, set levels on and diagnose the data that come with the package; write tables, figures and a page",
         description="Calibrate LSAT-7 (real) and a design of two test forms (simulated), and diagnose it; needs no network.",
     )
-    demo.add_argument("--out", default="psychoedu-demo", metavar="DIR", help="folder to write to (default: %(default)s)")
+    demo.add_argument(
+        "--out", metavar="DIR", help="folder to write to (default: psychoedu-demo; with --runners psychoedu-demo-runners)"
+    )
+    demo.add_argument(
+        "--runners",
+        action="store_true",
+        help='run simulated models through the CSEBench runner instead, offline; needs pip install "psychoedu[runners]"',
+    )
     demo.set_defaults(run=_demo)
     return parser
 
@@ -297,9 +304,14 @@ def _check_targets(options: argparse.Namespace) -> None:
 
 
 def _demo(options: argparse.Namespace) -> None:
+    if options.runners:
+        from psychoedu.demo_runners import run_demo_runners
+
+        run_demo_runners(Path(options.out or "psychoedu-demo-runners"), _say)
+        return
     from psychoedu.demo import run_demo
 
-    run_demo(Path(options.out), _say)
+    run_demo(Path(options.out or "psychoedu-demo"), _say)
 
 
 def _say(text: str) -> None:

@@ -51,7 +51,7 @@ def run_demo(folder: Path, say: Callable[[str], None]) -> Path:
     DataError
         The folder holds something else.
     """
-    _claim(folder)
+    claim(folder)
     say(f"psychoedu {__version__}: a demonstration on the data that come with the package\n")
     lsat7 = calibrate(load_lsat7())
     say(_wrapped(f"1. LSAT-7. {LSAT7_NOTE}"))
@@ -79,7 +79,7 @@ def run_demo(folder: Path, say: Callable[[str], None]) -> Path:
     return target
 
 
-def _claim(folder: Path) -> None:
+def claim(folder: Path) -> None:
     """Make the folder, or make sure that it is an earlier demo's."""
     if folder.exists() and not folder.is_dir():
         raise DataError(f"{folder} is a file; expected a folder to write to. Name another one with --out.")

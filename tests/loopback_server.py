@@ -1,4 +1,4 @@
-"""A small server on 127.0.0.1 that speaks OpenAI's chat protocol, misbehaves where it is told to, and counts what it was asked."""
+"""A small server on 127.0.0.1 that speaks OpenAI's chat protocol, misbehaves where told to, and counts what it was asked."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -32,6 +32,10 @@ class Request:
         The client's count of its own tries, from 0.
     call : str
         One label for all tries that the client makes of a call by itself.
+    at : float
+        Seconds on a clock of its own.
+    nth : int
+        The call's place among those of this model for this item, from 1.
     body : dict
     headers : dict
         In lower case, without Authorization.
@@ -43,6 +47,8 @@ class Request:
     item: str
     attempt: int
     call: str
+    at: float
+    nth: int
     body: dict[str, Any]
     headers: dict[str, str]
     authorized: bool
@@ -179,6 +185,8 @@ class Loopback:
         In the order of their arrival.
     completed : Counter
         Completions that were sent whole, by (model, item).
+    most_at_once : int
+        Requests that were being answered at the same time.
     """
 
     def __init__(self, rule: Rule, key: str) -> None:
@@ -188,6 +196,7 @@ class Loopback:
         self.most_at_once = 0
         self._key = key
         self._in_work = 0
+        self._labels: dict[tuple[str, str], dict[str, int]] = {}
         self._lock = threading.Lock()
         self._closing = threading.Event()
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
@@ -204,7 +213,7 @@ class Loopback:
     def calls(self) -> Counter[tuple[str, str]]:
         """Calls as the client counts them, its own tries of one call together, by (model, item)."""
         with self._lock:
-            return Counter((model, item) for _, model, item in {(one.call, one.model, one.item) for one in self.requests})
+            return Counter({asked: len(labels) for asked, labels in self._labels.items()})
 
     @property
     def tries(self) -> Counter[tuple[str, str]]:
@@ -217,12 +226,15 @@ class Loopback:
         with self._lock:
             self.requests.clear()
             self.completed.clear()
+            self._labels.clear()
+            self.most_at_once = 0
 
-    def wait_for(self, count: int, seconds: float = 60.0) -> None:
-        """Return when so many requests have come."""
+    def wait_for(self, count: int, alive: Callable[[], bool] = lambda: True, seconds: float = 60.0) -> None:
+        """Return when so many requests have come; fail if whoever makes them is no longer alive, or takes too long."""
         end = time.monotonic() + seconds
         while len(self.requests) < count:
-            assert time.monotonic() < end, f"{len(self.requests)} requests in {seconds:g} s, not {count}"
+            in_time = alive() and time.monotonic() < end
+            assert in_time, f"{len(self.requests)} requests came, not {count}"
             time.sleep(0.01)
 
     def wait_until_idle(self, seconds: float = 10.0) -> None:
@@ -296,16 +308,12 @@ class Loopback:
     def _arrived(self, path: str, body: dict[str, Any], headers: dict[str, str]) -> Request:
         authorized = headers.pop("authorization", "") == f"Bearer {self._key}"
         found = re.search(r"item (\d+)", body["messages"][-1]["content"].rpartition("Input:")[2])
-        request = Request(
-            body["model"],
-            found[1] if found else "",
-            int(headers.get("x-stainless-retry-count", 0)),
-            headers.get("x-irid", ""),
-            body,
-            {**headers, ":path": path},
-            authorized,
-        )
+        model, item, call = body["model"], found[1] if found else "", headers["x-irid"]
+        attempt = int(headers.get("x-stainless-retry-count", 0))
         with self._lock:
+            labels = self._labels.setdefault((model, item), {})
+            nth = labels.setdefault(call, len(labels) + 1)
+            request = Request(model, item, attempt, call, time.monotonic(), nth, body, {**headers, ":path": path}, authorized)
             self.requests.append(request)
             self._in_work += 1
             self.most_at_once = max(self.most_at_once, self._in_work)
@@ -333,10 +341,14 @@ def loopback(rule: Rule, key: str) -> Iterator[Loopback]:
         server.close()
 
 
-def at_first(trouble: Reply, then: Reply | None = None, times: int = 1) -> Rule:
-    """Misbehave at the first tries of each call alone."""
-    sound = Reply() if then is None else then
-    return lambda request: trouble if request.attempt < times else sound
+def at_first(trouble: Reply) -> Rule:
+    """Misbehave at the first try of each call alone, which the client then tries again by itself."""
+    return lambda request: trouble if request.attempt == 0 else Reply()
+
+
+def first_call(trouble: Reply) -> Rule:
+    """Misbehave at the first call of each item, however often the client tries."""
+    return lambda request: trouble if request.nth == 1 else Reply()
 
 
 def always(reply: Reply) -> Rule:
@@ -347,8 +359,3 @@ def always(reply: Reply) -> Rule:
 def by_item(rules: dict[str, Rule], other: Rule) -> Rule:
     """Reply by the number of the item."""
     return lambda request: rules.get(request.item, other)(request)
-
-
-def later(reply: Reply, seconds: float) -> Reply:
-    """Return a reply that takes its time."""
-    return replace(reply, wait=seconds)

@@ -52,7 +52,8 @@ FLOORS = {
           standard_setting.bookmark standard_setting.classify standard_setting.examinees standard_setting.impact
           standard_setting.level_table standard_setting.facilitator standard_setting.jackknife standard_setting.joint""",
     7: """stored cli cli_contrast cli_diagnose cli_values datasets demo demo_contrasts demo_diagnosis plots report runners
-          cli_levels cli_files demo_levels bootstrap.plots bootstrap.leaderboard_plots cdm.plots report.contrast
+          cli_levels cli_files demo_levels demo_runners
+          bootstrap.plots bootstrap.leaderboard_plots cdm.plots report.contrast
           report.diagnosis report.html report.page report.panel_form report.panel_common report.facilitator_page
           report.levels standard_setting.plots standard_setting.plot_labels cli_run cli_import runners.aligned
           runners.aligned.certification runners.aligned.comparative runners.aligned.diagnostic

@@ -14,6 +14,8 @@ import psychoedu
 
 NOTEBOOKS = sorted((Path(__file__).resolve().parents[1] / "notebooks").glob("*.ipynb"))
 SECONDS = 300
+NEEDS = {"06_runners": {"inspect_ai": "of the extra [runners]", "ipywidgets": "which Inspect asks for in notebooks"}}
+"""By notebook: packages that it needs besides."""
 RUN = """
 import sys, nbformat
 from nbclient import NotebookClient
@@ -38,6 +40,8 @@ def test_stored_without_outputs(path: Path) -> None:
 def test_runs(path: Path, tmp_path: Path) -> None:
     for package in ("nbclient", "nbformat", "ipykernel"):
         pytest.importorskip(package, reason=f"{package}, of the extra [test], is not installed")
+    for package, why in NEEDS.get(path.stem, {}).items():
+        pytest.importorskip(package, reason=f"{package}, {why}, is not installed")
     folders = {name: str(tmp_path / name) for name in ("IPYTHONDIR", "JUPYTER_RUNTIME_DIR", "JUPYTER_CONFIG_DIR")}
     folders["PYTHONPATH"] = str(Path(psychoedu.__file__).resolve().parents[1])  # the kernel tests the package that we test
     work = tmp_path / "work"

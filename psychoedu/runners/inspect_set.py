@@ -132,12 +132,13 @@ def bar(plan: Plan, log_dir: Path, shown: bool) -> Iterator[Callable[[], None]]:
     """Show how many of the items and runs are done, on a terminal alone; yields what moves it by one."""
     from tqdm import tqdm
 
-    with tqdm(total=plan.n_samples, unit="answer", desc=plan.benchmark.name, disable=None if shown else True) as line:
+    total = plan.n_samples  # counted once: it goes through all items
+    with tqdm(total=total, unit="answer", desc=plan.benchmark.name, disable=None if shown else True) as line:
         if not line.disable:
-            line.update(min(answered_before(log_dir), plan.n_samples))
+            line.update(min(answered_before(log_dir), total))
 
         def tick() -> None:
-            if line.n < plan.n_samples:  # a sample that is tried again counts once more
+            if line.n < total:  # a sample that is tried again counts once more
                 line.update()
 
         yield tick

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import zipfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -21,6 +22,13 @@ MAX_BYTES = 8 * 2**30
 """Logs of a run are our own and may be large."""
 UNSEEN = ("_uuid", "letters", "knowledge", "raw_length", "target")
 """Of a log's samples, what is no column of the records: it is said elsewhere, or as long as the item."""
+
+_GIVEN_UP = re.compile(r"RetryError\(<Future at \w+ state=finished raised (\w+)>\)")
+_WITH_REQUEST = re.compile(r"ModelGenerateError\((['\"])\\nRequest:\\n(?:.*\\n\\n)?(?P<said>.*)\1\)", re.DOTALL)
+_NO_CHOICE = "IndexError('list index out of range')"
+"""What Inspect's own solver says of a reply without any choice."""
+
+SampleOf = Callable[[str, int], Mapping[str, Any]]
 
 
 def read_logs(paths: Sequence[str | Path], root: Path, run_id: str, bank: Any = None) -> Records:
@@ -46,31 +54,62 @@ def read_logs(paths: Sequence[str | Path], root: Path, run_id: str, bank: Any = 
     for path in paths:
         place = local_path(path)
         found = inspect_log.read(place, content.Options(max_bytes=MAX_BYTES)).frame.to_dict("records")
-        own = [_row({str(name): value for name, value in row.items()}, place, root, run_id) for row in found]
-        rows += sorted(own, key=lambda row: (order.get(row["item_id"], len(order)), row["epoch"]))
+        with _samples(place) as sample_of:
+            own = [_row({str(name): value for name, value in row.items()}, sample_of) for row in found]
+        about = {"run_id": run_id, "log_uri": relative(place, root)}
+        rows += sorted((row | about for row in own), key=lambda row: (order.get(row["item_id"], len(order)), row["epoch"]))
     return from_rows(rows, notes_on(rows), source="The run")
 
 
-def _row(row: dict[str, Any], path: Path, root: Path, run_id: str) -> dict[str, Any]:
-    """Return a row of a log as one of this run, its reply whole."""
+@contextmanager
+def _samples(path: Path) -> Iterator[SampleOf]:
+    """Yield what reads a whole sample by item and run; the log is opened once, and only if one is asked for."""
+    with ExitStack() as stack:
+        files: list[archive.Archive] = []
+
+        def sample(item: str, epoch: int) -> Mapping[str, Any]:
+            if path.suffix != ".eval":  # whose samples were whole already
+                return {}
+            if not files:
+                files.append(stack.enter_context(archive.opened(path, MAX_BYTES)))
+            found: dict[str, Any] = files[0].json(f"samples/{item}_epoch_{epoch}.json")
+            return found
+
+        yield sample
+
+
+def _row(row: dict[str, Any], sample_of: SampleOf) -> dict[str, Any]:
+    """Return a row of a log as one of this run: its reply whole, which the summary of a log cuts, and its error as text."""
     length = row.get("raw_length")
     if isinstance(length, int) and len(row.get("raw_output") or "") != length:
-        row["raw_output"] = _whole_reply(path, row["item_id"], row["epoch"])
-    row |= {"run_id": run_id, "log_uri": relative(path, root), "error": without_secrets(_readable(row.get("error")))}
+        row["raw_output"] = str(sample_of(row["item_id"], row["epoch"])["output"]["completion"])
+    error = row.get("error")
+    if isinstance(error, str):
+        row["error"] = without_secrets(readable_error(error, lambda: sample_of(row["item_id"], row["epoch"])))
     return {name: value for name, value in row.items() if name not in UNSEEN}
 
 
-def _readable(error: Any) -> Any:
-    """Say what was given up on, where Inspect names the object that remembers it."""
-    match = re.search(r"RetryError\(<Future at \w+ state=finished raised (\w+)>\)", error) if isinstance(error, str) else None
-    return error if match is None else f"{match[1]}, also when tried again"
+def readable_error(error: str, sample: Callable[[], Mapping[str, Any]]) -> str:
+    """Say in one text why a call failed, without the request, which holds the item.
 
-
-def _whole_reply(path: Path, item: str, epoch: int) -> str:
-    """Return the reply from the sample itself: the summary of a log cuts it."""
-    with archive.opened(path, MAX_BYTES) as file:
-        sample = file.json(f"samples/{item}_epoch_{epoch}.json")
-    return str(sample["output"]["completion"])
+    Parameters
+    ----------
+    error : str
+        As the log has it.
+    sample : callable
+        Gives the whole sample, where the error only points at its cause.
+    """
+    given_up = _GIVEN_UP.fullmatch(error)
+    if given_up is not None:
+        kind = given_up[1]
+        said = re.search(rf"^(?:\w+\.)*({kind}: .*\S)", (sample().get("error") or {}).get("traceback") or "", re.MULTILINE)
+        return f"{kind if said is None else said[1]} (also when tried again)"
+    refused = _WITH_REQUEST.fullmatch(error)
+    if refused is not None:
+        return refused["said"].replace("\\'", "'").replace('\\"', '"')
+    if error == _NO_CHOICE and (sample().get("output") or {}).get("choices") == []:
+        return "The reply held no choice."
+    return error
 
 
 def notes_on(rows: Iterable[Mapping[str, Any]]) -> list[str]:

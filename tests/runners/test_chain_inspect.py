@@ -1,4 +1,4 @@
-"""Simulated respondents through the CSEBench runner and Inspect: every reply, and all that is made of it, as when asked directly."""
+"""Simulated respondents through the CSEBench runner and Inspect: replies, and what is made of them, as when asked directly."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from psychoedu.runners import run
 from psychoedu.runners.csebench.tables import tables
 
 pytestmark = INSPECT
-N_ITEMS, RUNS = 16, 3
+N_ITEMS, RUNS = 12, 3
 ITEMS, BANK = questions(N_ITEMS), parameters(N_ITEMS)
 FORMS = ",refuse=0.2,empty=0.2,wrong_format=0.2,sentence=0.2"
 STEADY = names_of([-1.3, 0.2, 1.4])
@@ -31,7 +31,7 @@ CUTS = {"CSE-3": -1.0, "CSE-4": 0.0, "CSE-5": 1.0}
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """Six respondents, three runs of 16 items."""
+    """Six respondents, three runs of 12 items."""
     folder = tmp_path_factory.mktemp("chain")
     settings = {"model_args": written(folder, BANK, N_ITEMS)}
     return run(

@@ -1,4 +1,4 @@
-"""Two hundred simulated respondents through the CSEBench runner and Inspect: abilities and mastery come back; minutes, not seconds."""
+"""Two hundred simulated respondents through the CSEBench runner and Inspect: abilities and mastery come back. Takes minutes."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_abilities_come_back_with_their_standard_errors(tmp_path: Path) -> None:
     """Monte Carlo errors with 200 respondents: 0.07 of the mean and 1.5 points of the coverage.
 
     Limits of 93 and 97% are so little more than one of these away that another choice of seeds would miss them one time in five;
-    the seeds are the first 200 numbers. ``test_chain_directly`` asks 3,000 respondents, with errors a quarter as large.
+    the seeds are the first 200 numbers. ``test_chain_directly`` asks 2,000 respondents, with errors a third as large.
     """
     thetas, bank = abilities(N), parameters()
     names = names_of(thetas)

@@ -8,8 +8,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from psychoedu.exceptions import DataError, FileFormatError
-from psychoedu.validation import listed
+from psychoedu.exceptions import DataError, FileFormatError, RunnerError
+from psychoedu.responses import Reason
+from psychoedu.validation import check_choice, counted, listed
 
 if TYPE_CHECKING:
     from psychoedu.runners.run import RunResult
@@ -23,6 +24,9 @@ AS_OPTION = {
 }
 """Options that stand for arguments of functions which messages name."""
 
+FURTHER = ("scores.csv", "levels.csv", "levels.md", "mastery.csv", "mastery.md")
+"""What is written beside the run's own files where a bank, cut scores or a diagnosis are given."""
+METHODS = ("eap", "map", "ml", "wle")
 _SETTINGS = (
     "max_connections", "max_samples", "max_tasks", "max_retries", "timeout", "attempt_timeout", "retry_on_error", "log_format",
     "log_buffer", "base_url", "seed",
@@ -116,9 +120,10 @@ def run_run(options: argparse.Namespace, say: Callable[[str], None]) -> None:
         raise DataError(
             "Name a benchmark, such as: psychoedu run csebench --model openai/gpt-4o --out DIR. See psychoedu run --list."
         )
-    if options.out is None and not options.dry_run:
+    if not options.out and not options.dry_run:
         raise DataError("Name a folder to write to: --out DIR (or look first what would be sent: --dry-run).")
     stored = _stored(options)
+    check_choice(options.method, METHODS, "--method")
     result = run(
         options.benchmark,
         options.model,
@@ -132,18 +137,28 @@ def run_run(options: argparse.Namespace, say: Callable[[str], None]) -> None:
         settings=_settings(options),
         progress=not options.no_progress,
         dry_run=options.dry_run,
+        invalid=options.invalid,
+        announce=lambda text: say(f"{text}\n"),
         **_protocol(options),
     )
-    say(result.summary())
     if options.dry_run:
+        say(result.summary())
         return
+    say(result.findings())
     say(f"\n{told(result)}")
     report = result.report()
     if report is not None:
         say(f"\n{report.summary()}")
         say(f"wrote {', '.join(path.name for path in report.save(result.out))}")
+    for name in FURTHER:  # of an earlier command, perhaps with other files or under another policy
+        (result.out / name).unlink(missing_ok=True)
     if stored:
         _tables(result, options, stored, say)
+    if (result.collected.frame["reason"] == Reason.API_ERROR.label).all():
+        raise RunnerError(
+            f"All {counted(len(result.collected), 'call')} failed; the first said: {result.collected.frame['error'].iloc[0]}\n"
+            "The same command asks them again."
+        )
 
 
 def _tables(result: RunResult, options: argparse.Namespace, stored: dict[str, Any], say: Callable[[str], None]) -> None:
@@ -152,7 +167,7 @@ def _tables(result: RunResult, options: argparse.Namespace, stored: dict[str, An
     analysis = result.plan.benchmark.analysis
     if analysis is None:
         raise DataError(f"{result.plan.benchmark.name} has no levels or mastery; leave --bank, --cuts and --diagnosis out.")
-    found = named_function(analysis)(result.matrix(invalid=options.invalid), method=options.method, **stored)
+    found = named_function(analysis)(result.matrix(), method=options.method, **stored)
     say(f"\n{found.summary()}")
     if found.scores is not None:
         found.scores.to_frame().to_csv(result.out / "scores.csv")

@@ -74,7 +74,7 @@ FLOORS = {
           runners.simulated_replies runners.tasks runners.tasks._registry runners.tasks.aligned_certification
           runners.tasks.aligned_common runners.tasks.aligned_comparative runners.tasks.aligned_diagnostic
           runners.tasks.aligned_grading runners.tasks.aligned_neuromyths runners.tasks.csebench runners.tasks.mcq
-          runners.tasks.simulated_provider""",
+          runners.tasks.simulated_provider runners.tasks.failures""",
 }
 FLOOR_OF = {module: floor for floor, modules in FLOORS.items() for module in modules.split()}
 

@@ -178,6 +178,11 @@ def held(name: str, bank: Any) -> Iterator[None]:
         _HELD.pop(name, None)
 
 
+def held_banks() -> tuple[Any, ...]:
+    """Return the banks of the run that is being prepared or made."""
+    return tuple(_HELD.values())
+
+
 def held_bank(name: str) -> Any:
     """Return the bank that a run keeps under a name, or None."""
     return _HELD.get(name)

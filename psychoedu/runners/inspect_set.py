@@ -7,6 +7,7 @@ import os
 import re
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, redirect_stdout
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -34,11 +35,43 @@ def check_inspect() -> None:
         ) from error
 
 
-def administer(plan: Plan, settings: Settings, log_dir: Path, progress: bool = True) -> list[Path]:
+@dataclass
+class Prepared:
+    """Inspect's tasks of a plan, with their models; ``tick`` is called after each sample."""
+
+    tasks: list[Any] = field(default_factory=list)
+    tick: Callable[[], None] = lambda: None
+
+
+def prepare(plan: Plan, settings: Settings) -> Prepared:
+    """Make the models and tasks of a plan, without any call and without any file.
+
+    Parameters
+    ----------
+    plan : Plan
+    settings : Settings
+
+    Returns
+    -------
+    Prepared
+
+    Raises
+    ------
+    RunnerError
+        A model or role cannot be made, or a parameter of the task is wrong.
+    """
+    made = Prepared()
+    with told_shortly():
+        made.tasks = _tasks(plan, settings, lambda: made.tick())
+    return made
+
+
+def administer(prepared: Prepared, plan: Plan, settings: Settings, log_dir: Path, progress: bool = True) -> list[Path]:
     """Ask every model every item under every condition, as far as the logs in the folder do not hold it already.
 
     Parameters
     ----------
+    prepared : Prepared
     plan : Plan
     settings : Settings
     log_dir : Path
@@ -54,14 +87,15 @@ def administer(plan: Plan, settings: Settings, log_dir: Path, progress: bool = T
     Raises
     ------
     RunnerError
-        A model or role cannot be made, the folder is in use by another process, or a task failed as a whole.
+        A task failed as a whole.
     KeyboardInterrupt
         It was stopped from the keyboard.
     """
     from inspect_ai import eval_set
 
-    with locked(log_dir.parent), told_shortly(), bar(plan, log_dir, progress and settings.display == "none") as tick:
-        tasks = _tasks(plan, settings, tick)
+    tasks = prepared.tasks
+    with told_shortly(), bar(plan, log_dir, progress and settings.display == "none") as tick:
+        prepared.tick = tick
         with redirect_stdout(io.StringIO()) if settings.display == "none" else _nothing():
             _, headers = eval_set(tasks, log_dir=str(log_dir), model=None, limit=plan.limit, **settings.eval_set_options())
     if len(headers) < len(tasks) or any(_interrupted(header) for header in headers):
@@ -163,8 +197,7 @@ def locked(folder: Path) -> Iterator[None]:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             raise RunnerError(f"Another process runs in {folder}. Wait for it, stop it, or use another folder.") from error
-        yield
-    (folder / LOCK).unlink(missing_ok=True)
+        yield  # the file stays: a third process might hold a lock on one that was taken away
 
 
 @contextmanager

@@ -25,6 +25,7 @@ UNSEEN = ("_uuid", "letters", "knowledge", "raw_length", "target")
 
 _GIVEN_UP = re.compile(r"RetryError\(<Future at \w+ state=finished raised (\w+)>\)")
 _WITH_REQUEST = re.compile(r"ModelGenerateError\((['\"])\\nRequest:\\n(?:.*\\n\\n)?(?P<said>.*)\1\)", re.DOTALL)
+_OURS = re.compile(r"RunnerError\((['\"])(?P<said>.*)\1\)", re.DOTALL)
 _NO_CHOICE = "IndexError('list index out of range')"
 """What Inspect's own solver says of a reply without any choice."""
 
@@ -107,6 +108,9 @@ def readable_error(error: str, sample: Callable[[], Mapping[str, Any]]) -> str:
     refused = _WITH_REQUEST.fullmatch(error)
     if refused is not None:
         return refused["said"].replace("\\'", "'").replace('\\"', '"')
+    ours = _OURS.fullmatch(error)
+    if ours is not None:
+        return ours["said"]
     if error == _NO_CHOICE and (sample().get("output") or {}).get("choices") == []:
         return "The reply held no choice."
     return error

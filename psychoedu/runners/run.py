@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -10,18 +10,20 @@ from typing import Any
 import pandas as pd
 
 from psychoedu.exceptions import RunnerError
-from psychoedu.responses import ResponseMatrix
+from psychoedu.response_data import INVALID_POLICIES
+from psychoedu.responses import Reason, ResponseMatrix
 from psychoedu.runners.benchmarks import Benchmark, held, named_function
-from psychoedu.runners.inspect_set import administer, check_inspect
+from psychoedu.runners.inspect_set import LOCK, administer, check_inspect, locked, prepare
 from psychoedu.runners.item_statistics import item_statistics
 from psychoedu.runners.logs import read_logs
 from psychoedu.runners.plan import Plan, make_plan
-from psychoedu.runners.provenance import check_same_run, first_provenance, now, read_provenance, write_provenance
+from psychoedu.runners.provenance import FILE, check_same_run, first_provenance, now, read_provenance, write_provenance
 from psychoedu.runners.records import Records
 from psychoedu.runners.settings import Settings, as_settings
-from psychoedu.validation import counted
+from psychoedu.validation import check_choice, counted, listed
 
 LOGS = "logs"
+WRITTEN = ("records.csv", "records.parquet", "responses.csv", "item_statistics.csv", "rates.csv", "test_retest.csv")
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +42,8 @@ class RunResult:
         Folder of the run.
     files : tuple of Path
         What was written, beside the logs.
+    invalid : {"wrong", "missing"}
+        How replies without an answer count in the matrix, unless it is asked for otherwise.
     """
 
     plan: Plan
@@ -47,6 +51,7 @@ class RunResult:
     provenance: dict[str, Any]
     out: Path
     files: tuple[Path, ...] = ()
+    invalid: str = "wrong"
 
     @property
     def log_dir(self) -> Path:
@@ -60,18 +65,18 @@ class RunResult:
             raise RunnerError("This was a dry run, which collects nothing. Run it without dry_run=True.")
         return self.records
 
-    def matrix(self, invalid: str = "wrong", repeats: str | None = "majority") -> ResponseMatrix:
+    def matrix(self, invalid: str | None = None, repeats: str | None = "majority") -> ResponseMatrix:
         """Return the response matrix: a row per model and condition; failed calls are missing.
 
         Parameters
         ----------
-        invalid : {"wrong", "missing"}
-            How refused, unparsed and empty replies are scored.
+        invalid : {"wrong", "missing"}, optional
+            How refused, unparsed and empty replies are scored; default: as the run was asked.
         repeats : {"majority", "first", "mean"} or None
             How the runs of a cell become one.
         """
         options: dict[str, Any] = {"unparsed": self.plan.protocol.get("unparsed", "vote"), **self.plan.benchmark.matrix_options}
-        return self.collected.to_matrix(repeats=repeats, invalid=invalid, **options)
+        return self.collected.to_matrix(repeats=repeats, invalid=invalid or self.invalid, **options)
 
     def report(self, **options: Any) -> Any:
         """Return the benchmark's own tables, an object with ``summary()`` and ``save(folder)``; None where it has none.
@@ -100,7 +105,11 @@ class RunResult:
         """Return what was done, rates by model and condition, and what to look at, as fixed-width text."""
         if self.records is None:
             return self.plan.dry_run()
-        return f"{self.plan.summary()}\n\n{self.records.summary()}{self._measures()}"
+        return f"{self.plan.summary()}\n\n{self.findings()}"
+
+    def findings(self) -> str:
+        """Return rates by model and condition and what to look at, as fixed-width text."""
+        return f"{self.collected.summary()}{self._measures()}"
 
     def _measures(self) -> str:
         names = list(self.plan.benchmark.measures)
@@ -123,6 +132,8 @@ def run(
     settings: Settings | Mapping[str, Any] | None = None,
     progress: bool = True,
     dry_run: bool = False,
+    invalid: str = "wrong",
+    announce: Callable[[str], None] | None = None,
     **protocol: Any,
 ) -> RunResult:
     """Administer a benchmark to models, or go on with a run that was stopped.
@@ -154,6 +165,10 @@ def run(
         Show a bar, on a terminal alone.
     dry_run : bool, default False
         Count the calls and lay out the prompts without making any call.
+    invalid : {"wrong", "missing"}
+        How refused, unparsed and empty replies count in ``responses.csv`` and ``.matrix()``; the records keep both.
+    announce : callable, optional
+        Takes a text that says what is going to be asked, before the first call, such as ``print``.
     **protocol
         Further parameters of the benchmark, as ``rule="strict"``.
 
@@ -194,20 +209,39 @@ def run(
     if dry_run:
         return RunResult(plan, None, {}, folder)
     check_inspect()
+    is_new = not folder.exists()
+    _make_folder(folder)
+    try:
+        with locked(folder):
+            return _run(plan, chosen, folder, progress, check_choice(invalid, INVALID_POLICIES, "invalid"), announce)
+    finally:
+        if is_new and {path.name for path in folder.iterdir()} <= {LOCK}:  # refused before the first call
+            (folder / LOCK).unlink(missing_ok=True)
+            folder.rmdir()
+
+
+def _run(
+    plan: Plan, chosen: Settings, folder: Path, progress: bool, invalid: str, announce: Callable[[str], None] | None
+) -> RunResult:
+    """Run a plan in a folder that this process has for itself; nothing is written before models and tasks are made."""
     before = read_provenance(folder)
     content = first_provenance(plan, chosen, None if before is None else before["run_id"])
+    content["matrix"] = {"invalid": invalid, "repeats": "majority", "unparsed": plan.protocol.get("unparsed", "vote")}
     if before is not None:
         check_same_run(before, content, folder)
         content["started"] = before["started"]
         plan = replace(plan, items=before["items"]["name"])  # as the logs name them
         content["items"]["name"] = plan.items
-    elif any((folder / LOGS).glob("*")):
-        raise RunnerError(f"{folder / LOGS} holds files of something else, without {folder}/provenance.json. Use another folder.")
-    (folder / LOGS).mkdir(parents=True, exist_ok=True)
-    write_provenance(folder, content)
+    else:
+        _refuse_other_files(folder)
     with held(plan.items, plan.bank):
+        prepared = prepare(plan, chosen)
+        (folder / LOGS).mkdir(exist_ok=True)
+        write_provenance(folder, content)
+        if announce is not None:
+            announce(plan.summary())
         try:
-            logs = administer(plan, chosen, folder / LOGS, progress)
+            logs = administer(prepared, plan, chosen, folder / LOGS, progress)
         except KeyboardInterrupt:
             write_provenance(folder, {**content, "status": "stopped"})
             raise RunnerError(f"Stopped. The same command goes on where it stopped; what was answered is in {folder}.") from None
@@ -215,8 +249,25 @@ def run(
             write_provenance(folder, {**content, "status": "failed"})
             raise
     records = read_logs(logs, folder, content["run_id"], plan.bank)
-    result = RunResult(plan, records, _finished(content, plan, records, logs), folder)
+    result = RunResult(plan, records, _finished(content, plan, records, logs), folder, invalid=invalid)
     return replace(result, files=tuple(_write(result)))
+
+
+def _make_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise RunnerError(f"The folder {folder} cannot be made: {error.strerror or error}. Name another one as out.") from error
+
+
+def _refuse_other_files(folder: Path) -> None:
+    """Refuse a folder without a provenance of ours that holds what a run would write over."""
+    own = [name for name in WRITTEN if (folder / name).exists()]
+    own += [f"{LOGS}/"] if any((folder / LOGS).glob("*")) else []
+    if own:
+        raise RunnerError(
+            f"{folder} holds {listed(own)} of something else, without {FILE} of a run. Nothing was changed; use another folder."
+        )
 
 
 def _listed(conditions: Sequence[str] | str | None) -> Sequence[str] | None:
@@ -232,13 +283,19 @@ def _finished(content: dict[str, Any], plan: Plan, records: Records, logs: Seque
         models.append({**member, "provider": member["model"].partition("/")[0], "reported": reported})
     return {
         **content,
-        "status": "complete" if len(frame) >= plan.n_samples else "incomplete",
+        "status": _status(frame, plan),
         "finished": now(),
         "models": models,
         "decoding": {**content["decoding"], "by_condition": _decoding(frame)},
         "records": {"n": len(frame), "by_reason": {str(k): int(v) for k, v in frame["reason"].value_counts().items()}},
         "logs": sorted(f"{LOGS}/{path.name}" for path in logs),
     }
+
+
+def _status(frame: pd.DataFrame, plan: Plan) -> str:
+    if len(frame) < plan.n_samples:
+        return "incomplete"
+    return "calls failed" if (frame["reason"] == Reason.API_ERROR.label).any() else "complete"
 
 
 def _decoding(frame: pd.DataFrame) -> dict[str, Any]:

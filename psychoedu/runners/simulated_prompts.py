@@ -35,11 +35,17 @@ _SAMPLES = {
     "scenarios": ("scenarios",),
 }
 _MARKS = re.compile(r"(?:(?<=\s)|^)\(?([A-H])[.):](?=\s)")
-_JUDGE = re.compile(r"(?=.*\bscore)(?=.*(?:\b0\s*(?:-|–|to)\s*3\b|[\"']score[\"']))", re.IGNORECASE | re.DOTALL)
+_SCORE = re.compile(r"\bscore", re.IGNORECASE)
+_RUBRIC = re.compile(r"\b0\s*(?:-|–|to)\s*3\b|[\"']score[\"']", re.IGNORECASE)
 _WORKS = re.compile(r"#+ Sample A\s(?P<a>.*)#+ Sample B\s(?P<b>.*?)(?:Which sample|Respond with|\Z)", re.DOTALL)
 _CONFIDENCE = "how confident are you"
 _DIAGNOSIS = re.compile(r"teacher (?:will describe|describes|tried)|classroom situation", re.IGNORECASE)
 _KNOWLEDGE = KNOWLEDGE_PROMPT.partition(INPUT)[0].strip()
+
+
+def _asks_judge(text: str) -> bool:
+    """Tell whether a text asks for a score from 0 to 3."""
+    return _SCORE.search(text) is not None and _RUBRIC.search(text) is not None
 
 
 class Catalogue:
@@ -108,7 +114,7 @@ class Catalogue:
         if _CONFIDENCE in last.lower() and len(users) > 1:
             about = self.asked(system, users[-2])
             return Asked("confidence", about.item_id, CONFIDENCE[0], CONFIDENCE, metadata=about.metadata)
-        if _JUDGE.search(system):
+        if _asks_judge(system):
             last = "\n".join(users)  # what is judged may stand in a message before the last
         return self.asked(system, last)
 
@@ -141,7 +147,7 @@ class Catalogue:
         return Asked("question", item.item_id, letters[LETTERS.index(item.key)], options, texts, metadata=item.metadata)
 
     def _other(self, system: str, text: str, flat: str) -> Asked:
-        if _JUDGE.search(f"{system}\n{text}"):
+        if _asks_judge(f"{system}\n{text}"):
             scores = tuple(str(score) for score in range(len(DIAGNOSES)))
             given = [score for score, reply in zip(scores, DIAGNOSES, strict=True) if reply[:_RECOGNISED] in flat]
             label = _hashed(flat)

@@ -54,7 +54,7 @@ def test_abilities_are_those_of_score(bank: Any, models: Any) -> None:
     assert found.scores is not None
     pd.testing.assert_frame_equal(found.scores.to_frame(), pe.score(bank, models, method="wle").to_frame())
     assert found.levels is None
-    assert "Table 3. Ability" in found.summary()
+    assert "Ability on the bank's scale" in found.summary()
 
 
 def test_mastery_is_that_of_the_diagnosis_held_fixed(diagnosis: Any, models: Any) -> None:
@@ -83,3 +83,13 @@ def test_a_bank_of_other_items_and_cuts_without_a_bank_are_refused(bank: Any, mo
         tables(other, bank)
     with pytest.raises(DataError, match="--bank"):
         tables(models, cuts=pe.CutScores.from_values(CUTS))
+
+
+def test_nobody_masters_anything_without_an_answer(diagnosis: Any, models: Any) -> None:
+    frame = models.to_frame()
+    frame.iloc[0] = float("nan")
+    blank = pe.ResponseMatrix.from_wide(frame, respondent_table=models.respondents)
+    found = tables(blank, diagnosis=diagnosis)
+    assert found.notes[-1] == f"No mastery without a single answer: {frame.index[0]!r}."
+    assert found.mastery is not None
+    assert len(found.mastery.cells) == (len(frame) - 1) * len(diagnosis.attribute_labels)

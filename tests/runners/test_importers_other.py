@@ -275,7 +275,7 @@ def test_parquet_without_pyarrow_names_the_extra(tmp_path: Path, monkeypatch: py
     [
         (b"", "empty"),
         (b" \n ", "empty"),
-        (gzip.compress(b"x"), "packed with gzip"),
+        (gzip.compress(b"x", mtime=0), "packed with gzip"),
         (b"SQLite format 3\0", "an SQLite database"),
         (b"<html>", "HTML or XML"),
         ("a,b\n1,2\n".encode("utf-16"), "text in UTF-16"),

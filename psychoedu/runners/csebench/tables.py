@@ -49,7 +49,7 @@ class Tables:
             parts.append(f"Table 1. Level by model and condition\n\n{self.levels.summary()}")
         if self.scores is not None:
             shown = self.scores.to_frame().round(4).to_string()
-            parts.append(f"{'Ability' if self.mastery is not None else 'Table 3. Ability'} on the bank's scale\n\n{shown}")
+            parts.append(f"Ability on the bank's scale\n\n{shown}")
         if self.mastery is not None:
             parts.append(f"Table 3. Ability and probability of mastery\n\n{self.mastery.summary()}")
         return "\n\n".join(parts)
@@ -99,10 +99,20 @@ def tables(
         if cuts is not None:
             levels = level_table(bank, own, cuts, method=method, **columns)
     if diagnosis is not None:
-        found = diagnosis_score(diagnosis, _common(matrix, diagnosis.item_labels, "diagnosis", notes))
-        learners = diagnosis if diagnosis.source is not None else None
-        mastery = mastery_table(found, respondents=matrix.respondents, learners=learners, **columns)
+        some = _answered(_common(matrix, diagnosis.item_labels, "diagnosis", notes), notes)
+        if some is not None:
+            learners = diagnosis if diagnosis.source is not None else None
+            mastery = mastery_table(diagnosis_score(diagnosis, some), respondents=some.respondents, learners=learners, **columns)
     return Tables(scores, levels, mastery, tuple(notes))
+
+
+def _answered(matrix: ResponseMatrix, notes: list[str]) -> ResponseMatrix | None:
+    """Return the respondents with an answer that counts, None if there is nobody: others would show the learners' shares."""
+    has = matrix.to_frame().notna().any(axis=1).to_numpy()
+    if has.all():
+        return matrix
+    notes.append(f"No mastery without a single answer: {listed(matrix.respondent_labels[~has])}.")
+    return matrix.select(respondents=has) if has.any() else None
 
 
 def _common(matrix: ResponseMatrix, labels: Iterable[Any], what: str, notes: list[str]) -> ResponseMatrix:

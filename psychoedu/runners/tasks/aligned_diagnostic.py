@@ -20,6 +20,7 @@ from psychoedu.runners.aligned.judge import AGAIN, MAXIMUM, SYSTEM, Verdict, jud
 from psychoedu.runners.banks.scenarios import Scenario, ScenarioBank
 from psychoedu.runners.rules.replies import reply_reason
 from psychoedu.runners.tasks.aligned_common import chat_message, details_of, samples_from
+from psychoedu.runners.tasks.failures import told
 from psychoedu.validation import check_choice, check_integer
 
 QUOTED = 80
@@ -166,7 +167,7 @@ async def _ask(model: Model, request: list[ChatMessage], config: GenerateConfig,
         except LimitExceededError:
             raise
         except Exception as error:  # whatever a provider raises when it has given up
-            return Judgement(verdict, str(model), version, attempt, f"{type(error).__name__}: {error}")
+            return Judgement(verdict, str(model), version, attempt, told(error))
         verdict, version = read_verdict(output.completion), output.model or None
         if verdict.score is not None:
             break

@@ -8,6 +8,7 @@ import anyio
 from inspect_ai import Epochs, Task, task
 from inspect_ai.model import CachePolicy, GenerateConfig, Model, ModelOutput, get_model
 from inspect_ai.solver import Generate, Solver, TaskState, generate, solver
+from inspect_ai.util import LimitExceededError
 
 from psychoedu.exceptions import RunnerError
 from psychoedu.runners.banks.questions import QuestionBank
@@ -15,6 +16,7 @@ from psychoedu.runners.csebench.benchmark import KNOWLEDGE_MAX_TOKENS, MAX_TOKEN
 from psychoedu.runners.csebench.prompts import CONDITIONS, KNOWLEDGE_PROMPT, knowledge_request, prompt
 from psychoedu.runners.prompt_hash import prompt_hash
 from psychoedu.runners.rules.letters import RULES
+from psychoedu.runners.tasks.failures import told
 from psychoedu.runners.tasks.mcq import letter, majority_first, samples_of
 from psychoedu.validation import check_choice
 
@@ -98,7 +100,12 @@ def augment(model: str | None = None, template: str = KNOWLEDGE_PROMPT, max_toke
     async def solve(state: TaskState, generate: Generate) -> TaskState:
         writer = get_model(role="knowledge", required=True) if model is None else get_model(model)
         item = state.input_text
-        output = await _written(writer, knowledge_request(item, template), max_tokens)
+        try:
+            output = await _written(writer, knowledge_request(item, template), max_tokens)
+        except LimitExceededError:
+            raise
+        except Exception as error:  # whatever a provider raises when it has given up
+            raise RunnerError(f"The knowledge model {writer} failed: {told(error)}") from error
         snippet = output.completion.strip()
         if not snippet:
             raise RunnerError(

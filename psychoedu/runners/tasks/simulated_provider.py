@@ -26,6 +26,8 @@ from inspect_ai.model import (
 from inspect_ai.tool import ToolChoice, ToolInfo
 
 from psychoedu.exceptions import RunnerError
+from psychoedu.runners.banks import PairBank, QuestionBank, ScenarioBank, StatementBank, WorkBank
+from psychoedu.runners.benchmarks import held_banks
 from psychoedu.runners.simulated import SimulatedRespondent
 from psychoedu.runners.simulated_asked import Asked
 from psychoedu.runners.simulated_names import respondent_named
@@ -37,6 +39,8 @@ TOKEN = re.compile(r"\w+|[^\w\s]")
 """What counts as a token: a word, or a mark."""
 
 _LOG = getLogger(__name__)
+_BANKS = (QuestionBank, StatementBank, PairBank, WorkBank, ScenarioBank)
+"""Banks by kind, in the order of KINDS."""
 _EPOCH: ContextVar[int | None] = ContextVar("epoch of the sample that asks", default=None)
 
 
@@ -82,7 +86,7 @@ class SimulatedAPI(ModelAPI):
         super().__init__(model_name, base_url, api_key, [], config)
         parameters = _saved(bank)
         self.respondent: SimulatedRespondent = respondent_named(model_name, parameters, options)
-        self.catalogue = _catalogue((items, statements, pairs, works, scenarios))
+        self.catalogue = _catalogue(_with_held((items, statements, pairs, works, scenarios)))
         known = self.catalogue.labels() if parameters is not None else set()
         if parameters is not None and not known & set(self.respondent.success):
             raise RunnerError(
@@ -162,6 +166,12 @@ def _cut(text: str, max_tokens: int | None) -> tuple[str, StopReason]:
 
 def _count(text: str) -> int:
     return sum(1 for _ in TOKEN.finditer(text))
+
+
+def _with_held(banks: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Put the banks of the run that is under way in the place of kinds for which none was named."""
+    held = [[bank for bank in held_banks() if isinstance(bank, kind)] for kind in _BANKS]
+    return tuple(own or None if given is None else given for given, own in zip(banks, held, strict=True))
 
 
 def _catalogue(banks: tuple[Any, ...]) -> Catalogue:

@@ -302,8 +302,8 @@ def load_aligned_comparative() -> pd.DataFrame:
 
     Examples
     --------
-    >>> load_aligned_comparative().loc["o3", ["accuracy", "reliability"]].tolist()
-    [84.8, 92.0]
+    >>> load_aligned_comparative().loc["o3", ["accuracy", "reliability"]].to_list() == [84.8, 92.0]
+    True
     """
     return _read("aligned_acara_scores.csv").set_index("model")
 

@@ -447,8 +447,10 @@ def test_text_that_cannot_be_encoded_spoils_no_file(tmp_path: Path) -> None:
 
 
 def test_load_knows_every_class_that_can_be_saved() -> None:
+    tasks = "psychoedu.runners.tasks"  # which only Inspect loads; nothing there is saved
     for module in pkgutil.walk_packages(pe.__path__, "psychoedu."):
-        importlib.import_module(module.name)
+        if not module.name.startswith(tasks):
+            importlib.import_module(module.name)
     found, todo = set(), [Saved]
     while todo:
         parts = todo.pop().__subclasses__()

@@ -272,7 +272,7 @@ def test_perfect_respondents_are_named_where_tasks_are_resampled():
     responses = pe.datasets.load_lsat7()
     calibration = pe.calibrate(responses)
     frame = responses.to_frame()
-    right = frame.index[frame.all(axis=1)][0]
+    right = int(frame.index[frame.all(axis=1)][0])
     some = frame.index[frame.sum(axis=1) == 3][0]
     found = pe.irt.task_sampling_error(calibration, frame.loc[[right, some]], n_resamples=50, rng=1)
     assert len(found.diagnostics) == 1

@@ -83,10 +83,11 @@ def run_import(options: argparse.Namespace, say: Callable[[str], None]) -> None:
     """
     from psychoedu.runners.importers.read import read_results
     from psychoedu.runners.records_files import has_pyarrow
+    from psychoedu.runners.records_frame import printable
 
     folder = Path(options.out)
     if folder.exists() and not folder.is_dir():
-        raise FileFormatError(f"--out {folder} is a file; expected the name of a folder.")
+        raise FileFormatError(f"--out {printable(str(folder))} is a file; expected the name of a folder.")
     records = read_results(
         options.paths,
         options.format,
@@ -106,7 +107,7 @@ def run_import(options: argparse.Namespace, say: Callable[[str], None]) -> None:
     say(records.summary())
     say("")
     for path in records.save(folder):
-        say(f"wrote {path}")
+        say(f"wrote {printable(str(path))}")
     if not has_pyarrow():
         say("records.parquet was not written: the package pyarrow is not installed (pip install 'psychoedu[parquet]')")
     matrix = records.to_matrix(repeats=options.repeats, invalid=options.invalid, threshold=options.threshold, votes=options.votes)
@@ -114,7 +115,8 @@ def run_import(options: argparse.Namespace, say: Callable[[str], None]) -> None:
     frame = matrix.to_frame()
     frame.astype("float64" if matrix.is_fractional else "Int64").to_csv(target)
     how = "" if matrix.reduction is None else f", runs reduced by {matrix.reduction}"
-    say(f"wrote {target}: {matrix.n_respondents} x {matrix.n_items}{how}, invalid answers {options.invalid}, blank where missing")
+    shape = f"{matrix.n_respondents} x {matrix.n_items}{how}"
+    say(f"wrote {printable(str(target))}: {shape}, invalid answers {options.invalid}, blank where missing")
 
 
 def _pair(text: str) -> tuple[str, str]:

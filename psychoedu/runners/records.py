@@ -16,7 +16,15 @@ import pandas as pd
 from psychoedu.exceptions import RecordsError
 from psychoedu.responses import ResponseMatrix
 from psychoedu.runners import records_files, records_matrix, records_tables
-from psychoedu.runners.records_frame import INVALID, KEY, MISSING, RECORD_COLUMNS, record_frame, refuse_doubles
+from psychoedu.runners.records_frame import (
+    INVALID,
+    KEY,
+    MISSING,
+    RECORD_COLUMNS,
+    printable_messages,
+    record_frame,
+    refuse_doubles,
+)
 from psychoedu.validation import check_choice, counted, listed
 
 __all__ = ["INVALID", "KEY", "MISSING", "RECORD_COLUMNS", "Records"]
@@ -95,8 +103,9 @@ class Records:
         Parameters
         ----------
         repeats : {"majority", "first", "mean"} or None
-            How the runs of a cell become one: by the majority of the parsed answers (tie: the first run), or of the scores where
-            an answered record has no parsed answer; the first run; the mean (fractions). None keeps the runs as a third axis.
+            How the runs of a cell become one: by the majority of the parsed answers (tie: the first run), in cells in which an
+            answered record has no parsed answer by that of the scores (:meth:`summary` says in how many); the first run; the mean
+            (fractions). None keeps the runs as a third axis.
         invalid : {"wrong", "missing"}
             How refused, unparsed and empty answers are scored. Failed calls are missing under both.
         respondent : column or sequence of columns
@@ -167,7 +176,9 @@ class Records:
         Returns
         -------
         DataFrame
-            See :func:`psychoedu.runners.measures.retest_agreement`.
+            See :func:`psychoedu.runners.measures.retest_agreement`. Failed calls are left out; where items are then left with
+            unequally many runs, ``fleiss_kappa`` is nan even if all runs agree, as it is defined for equal numbers alone:
+            ``same_answer`` and ``pairwise_agreement`` stand all the same.
         """
         return records_tables.test_retest(self.frame)
 
@@ -194,8 +205,16 @@ class Records:
         ------
         ResultsFormatError
             The file is no table, or not of records.
+        RecordsError
+            Records contradict themselves; the message names file and line.
         """
-        return cls(*records_files.read(path))
+        with printable_messages():
+            frame, notes = records_files.read(path)
+            try:
+                return cls(frame, notes)
+            except RecordsError:
+                records_files.refuse(path, frame)
+                raise
 
     @classmethod
     def concat(cls, several: Sequence[Records], repeats: str | None = None) -> Self:

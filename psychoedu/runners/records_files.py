@@ -6,14 +6,16 @@ import csv
 import importlib.util
 import io
 import os
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from psychoedu.exceptions import FileFormatError, ResultsFormatError
-from psychoedu.runners.records_frame import RECORD_COLUMNS
+from psychoedu.runners.records_frame import RECORD_COLUMNS, refuse_of_file
 from psychoedu.validation import listed
 
 PARQUET, CSV, NOTES = "records.parquet", "records.csv", "records_notes.txt"
@@ -50,17 +52,26 @@ def save(frame: pd.DataFrame, notes: Sequence[str], folder: str | Path) -> list[
 
 def read(path: str | Path) -> tuple[pd.DataFrame, tuple[str, ...]]:
     """Read the table and the notes of a folder of records, or of one of its files."""
-    place = Path(path)
-    folder = place if place.is_dir() else place.parent
+    place = _table_at(Path(path))
+    frame = _read_parquet(place) if is_parquet(place) else from_texts(read_texts(place), place)
+    beside = place.parent / NOTES
+    notes = beside.read_text(encoding="utf-8").splitlines() if beside.is_file() and place.name in (PARQUET, CSV) else []
+    return frame, tuple(notes)
+
+
+def _table_at(place: Path) -> Path:
+    """Return the file of a folder of records that is read; a file stands for itself."""
     if place.is_dir():
         there = [place / name for name in (PARQUET, CSV) if (place / name).is_file()]
         if not there:
             raise ResultsFormatError(f"{place} holds neither {PARQUET} nor {CSV}; expected a folder that Records.save() wrote.")
-        place = there[0] if there[0].name == CSV or has_pyarrow() else there[-1]
-    frame = _read_parquet(place) if is_parquet(place) else from_texts(read_texts(place), place)
-    beside = folder / NOTES
-    notes = beside.read_text(encoding="utf-8").splitlines() if beside.is_file() and place.name in (PARQUET, CSV) else []
-    return frame, tuple(notes)
+        return there[0] if there[0].name == CSV or has_pyarrow() else there[-1]
+    return place
+
+
+def refuse(path: str | Path, frame: pd.DataFrame) -> None:
+    """Raise what is wrong with the records of a file, with its name and lines, if anything is."""
+    refuse_of_file(frame, str(_table_at(Path(path))), "row" if isinstance(frame.index, pd.RangeIndex) else "line")
 
 
 def is_parquet(path: Path) -> bool:
@@ -78,8 +89,10 @@ def _read_parquet(path: Path) -> pd.DataFrame:
         raise ResultsFormatError(str(error)) from error
 
 
-def read_texts(path: Path, sep: str = ",") -> pd.DataFrame:
+def read_texts(path: Path, sep: str = ",", most_rows: int | None = None) -> pd.DataFrame:
     """Read a CSV file as text throughout, blank cells as "", or say in which line it breaks off.
+
+    The table's index holds the line in which each row begins. ``most_rows`` stops early.
 
     Raises
     ------
@@ -95,22 +108,25 @@ def read_texts(path: Path, sep: str = ",") -> pd.DataFrame:
         raise ResultsFormatError(f"{path} line {line}: not UTF-8 ({error.reason}). Save the file as UTF-8.") from error
     if not text.strip():
         raise ResultsFormatError(f"{path} is empty. Expected a line of column names and a line per record.")
-    names, rows = _split(text, path, sep)
-    return pd.DataFrame(
-        dict(zip(names, (pd.Series(cells, dtype=object) for cells in zip(*rows, strict=True)), strict=True))
-        if rows
-        else {name: pd.Series([], dtype=object) for name in names}
-    )
+    names, rows, lines = _split(text, path, sep, most_rows)
+    if not rows:
+        return pd.DataFrame({name: pd.Series([], dtype=object) for name in names})
+    cells = np.empty((len(rows), len(names)), dtype=object)
+    cells[:] = rows
+    return pd.DataFrame(cells, columns=pd.Index(names, dtype=object), index=pd.Index(lines), dtype=object)
 
 
-def _split(text: str, path: Path, sep: str) -> tuple[list[str], list[list[str]]]:
-    """Return the names in the first line and the fields of the others."""
+def _split(text: str, path: Path, sep: str, most_rows: int | None) -> tuple[list[str], list[list[str]], list[int]]:
+    """Return the names in the first line, the fields of the others, and the line in which each of these begins."""
     longest = csv.field_size_limit(max(csv.field_size_limit(), len(text) + 1))  # replies may be longer than csv's own limit
     names: list[str] | None = None
     rows: list[list[str]] = []
+    lines: list[int] = []
+    begin = 1
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=sep, strict=True)
     try:
         for fields in reader:
+            line, begin = begin, reader.line_num + 1
             if not fields:
                 continue
             if names is None:
@@ -123,18 +139,21 @@ def _split(text: str, path: Path, sep: str) -> tuple[list[str], list[list[str]]]
                 )
             else:
                 rows.append(fields)
+                lines.append(line)
+                if len(rows) == most_rows:
+                    break
     except csv.Error as error:
         raise ResultsFormatError(
             f"{path} line {reader.line_num}: not CSV ({error}). Expected quotes that are closed; the file may be cut off."
         ) from error
     finally:
         csv.field_size_limit(longest)
-    return names or [], rows
+    return names or [], rows, lines
 
 
 def _check_header(names: list[str], path: Path) -> None:
     blank = [place for place, name in enumerate(names, start=1) if not name]
-    twice = sorted({name for name in names if names.count(name) > 1} - {""})
+    twice = sorted(name for name, count in Counter(names).items() if count > 1 and name)
     if twice:
         raise ResultsFormatError(f"{path} line 1: the column names {listed(twice)} stand there twice. Expected each once.")
     if blank and blank != [1]:  # a nameless first column is an index that a program wrote along
@@ -174,9 +193,9 @@ def typed_texts(column: pd.Series) -> pd.Series:
 
 
 def _whole(text: str) -> int:
-    if len(text) > 18:
+    if len(text) > 20 or abs(number := int(text)) >= 2**63:
         raise ValueError
-    return int(text)
+    return number
 
 
 def newest(paths: Sequence[Path]) -> Path:

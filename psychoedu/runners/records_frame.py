@@ -8,13 +8,16 @@ from __future__ import annotations
 import datetime as dt
 import json
 import math
-from collections.abc import Hashable, Iterable
+import re
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from contextlib import contextmanager
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from psychoedu.exceptions import DataError, RecordsError
+from psychoedu.exceptions import DataError, PsychoeduError, RecordsError
 from psychoedu.response_codes import ANSWERED, REASON_LABELS, Reason, as_reason
 from psychoedu.validation import counted, listed, shown
 
@@ -63,15 +66,64 @@ MISSING = tuple(reason.label for reason in Reason if not reason.is_invalid)
 
 _DTYPES: dict[str, Any] = {"float": "float64", "integer": "Int64", "boolean": "boolean"}
 _TRUTHS = {"true": True, "false": False, "1": True, "0": False, "1.0": True, "0.0": False}
+_NO_ERROR = frozenset(("", "none", "null", "nan", "na", "n/a", "false", "no", "0"))
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+_EXACT = 2**53
+"""Up to here a float holds every whole number."""
+
+Places = Callable[[Any], str]
+"""Writes positions of rows as somebody finds them: "rows 0, 4 (from 0)", or lines of a file."""
 
 
-def record_frame(frame: pd.DataFrame) -> pd.DataFrame:
+def rows_from_0(rows: Any) -> str:
+    """Write positions of rows of a table."""
+    return f"rows {listed(rows)} (from 0)"
+
+
+def printable(text: str) -> str:
+    r"""Write what a terminal would obey rather than show (escapes, controls, marks that turn the direction) as Python does.
+
+    Examples
+    --------
+    >>> printable("a\x1b[2J")
+    'a\\x1b[2J'
+    """
+    if text.isprintable():
+        return text
+    return "".join(sign if sign.isprintable() or sign == "\n" else repr(sign)[1:-1] for sign in text)
+
+
+@contextmanager
+def printable_messages() -> Iterator[None]:
+    """Let errors leave with messages that can be printed, whatever the names of files and labels hold."""
+    try:
+        yield
+    except PsychoeduError as error:
+        error.args = tuple(printable(part) if isinstance(part, str) else part for part in error.args)
+        raise
+
+
+def says_failed(error: Any) -> bool:
+    """Return whether the field for an error names one; "None" or "False" is none."""
+    return isinstance(error, str) and error.strip().lower() not in _NO_ERROR
+
+
+def number_in(text: str) -> float:
+    """Read a number as files write it; raises ValueError for "1_0", digits of other scripts, "inf" and the like."""
+    if not _NUMBER.fullmatch(text.strip()):
+        raise ValueError(text)
+    return float(text)
+
+
+def record_frame(frame: pd.DataFrame, places: Places = rows_from_0) -> pd.DataFrame:
     """Return a table with all columns of a record, further columns after them, reasons and scores made consistent.
 
     Parameters
     ----------
     frame : DataFrame
         At least ``model`` and ``item_id``, and ``score`` or a reason in every row.
+    places : callable, optional
+        How messages name rows, by their positions.
 
     Raises
     ------
@@ -93,27 +145,46 @@ def record_frame(frame: pd.DataFrame) -> pd.DataFrame:
     frame = frame.reset_index(drop=True)
     columns: dict[str, pd.Series] = {}
     for name, kind in RECORD_COLUMNS.items():
-        columns[name] = typed(frame[name], kind) if name in frame else blank_column(len(frame), kind, name)
+        columns[name] = typed(frame[name], kind, places) if name in frame else blank_column(len(frame), kind, name)
     for name in ("run_id", "condition"):
         columns[name] = columns[name].where(columns[name].notna(), "")
     columns["epoch"] = columns["epoch"].fillna(1)
     columns["max_score"] = columns["max_score"].fillna(1.0)
-    _check_labels(columns)
-    _settle(columns)
+    _check_labels(columns, places)
+    _check_epochs(columns["epoch"], places)
+    _settle(columns, places)
     further = {name: tidy(frame[name]) for name in frame.columns if name not in RECORD_COLUMNS}
     result = pd.DataFrame({**columns, **further}, columns=[*columns, *further])
-    refuse_doubles(result)
+    refuse_doubles(result, places=None if places is rows_from_0 else places)
     return result
+
+
+def refuse_of_file(frame: pd.DataFrame, source: str, unit: str) -> None:
+    """Raise what :func:`record_frame` finds wrong in a file, with its name and lines."""
+    try:
+        record_frame(frame, places_of(frame.index, unit))
+    except RecordsError as error:
+        raise RecordsError(f"{source}: {error}") from error
+
+
+def places_of(index: pd.Index, unit: str) -> Places:
+    """Return how rows are named: by the lines in the table's index, or by their numbers from 1."""
+    return lambda rows: f"{unit if len(rows) == 1 else unit + 's'} {listed([int(index[row]) + (unit != 'line') for row in rows])}"
 
 
 def blank_column(count: int, kind: str, name: str | None = None) -> pd.Series:
     """Return a column of missing values of a kind."""
     if kind == "text":
-        return pd.Series([None] * count, dtype=object, name=name)
-    return pd.Series([math.nan if kind == "float" else pd.NA] * count, dtype=_DTYPES[kind], name=name)
+        return pd.Series(np.full(count, None, dtype=object), dtype=object, name=name)
+    if kind == "float":
+        return pd.Series(np.full(count, math.nan), name=name)
+    absent = np.ones(count, dtype=np.bool_)
+    if kind == "integer":
+        return pd.Series(pd.arrays.IntegerArray(np.zeros(count, dtype=np.int64), absent), name=name)
+    return pd.Series(pd.arrays.BooleanArray(np.zeros(count, dtype=np.bool_), absent), name=name)
 
 
-def typed(column: pd.Series, kind: str) -> pd.Series:
+def typed(column: pd.Series, kind: str, places: Places = rows_from_0) -> pd.Series:
     """Turn a column into one kind of values, or refuse it with the rows that are of another kind."""
     known = column.notna().to_numpy(dtype=bool)
     if not known.any():
@@ -121,6 +192,13 @@ def typed(column: pd.Series, kind: str) -> pd.Series:
     if (kind == "float" and column.dtype.kind in "iuf") or (kind == "integer" and column.dtype.kind == "i"):
         return column.astype(_DTYPES[kind])
     values = column.astype(object).to_numpy()
+    if kind == "text" and is_clean(values, known):
+        values = values.copy()
+        values[~known] = None
+        return pd.Series(values, dtype=object, name=column.name)
+    if (numbers := _all_numbers(values, known, kind)) is not None:
+        numbers.name = column.name
+        return numbers
     result = np.full(len(values), None, dtype=object)
     read = {"text": _text, "float": _number, "integer": _whole, "boolean": _truth}[kind]
     wrong = []
@@ -132,11 +210,43 @@ def typed(column: pd.Series, kind: str) -> pd.Series:
     if wrong:
         raise RecordsError(
             f"Column {shown(column.name)} holds {counted(len(wrong), 'value')} that are no {kind}: "
-            f"{listed([_short(values[row]) for row in wrong])}, at rows {listed(wrong)} (from 0).\n"
+            f"{listed([_short(values[row]) for row in wrong])}, at {places(wrong)}.\n"
             f"Expected {kind} or nothing; correct them or leave the column out."
         )
+    if kind == "integer":
+        unknown = np.array([value is None for value in result], dtype=bool)
+        whole = np.array([0 if value is None else value for value in result], dtype=np.int64)  # a float on the way would round
+        return pd.Series(pd.arrays.IntegerArray(whole, unknown), name=column.name)
     made = pd.Series(result, dtype=object, name=column.name)
     return made if kind == "text" else made.astype(_DTYPES[kind])
+
+
+def _all_numbers(values: Any, known: Any, kind: str) -> pd.Series | None:
+    """Return a column that holds nothing but numbers of its kind, the usual case, at once; else None."""
+    usual = {"float": ("floating", "integer", "mixed-integer-float"), "integer": ("integer",)}.get(kind, ())
+    if pd.api.types.infer_dtype(values, skipna=True) not in usual:
+        return None
+    try:
+        if kind == "float":
+            floats = np.full(len(values), math.nan)
+            floats[known] = values[known]
+            return pd.Series(floats)
+        whole = np.zeros(len(values), dtype=np.int64)
+        whole[known] = values[known]
+        return pd.Series(pd.arrays.IntegerArray(whole, ~known))
+    except (OverflowError, TypeError, ValueError):
+        return None
+
+
+def is_clean(values: Any, known: Any) -> bool:
+    """Return whether all values are text that a file can hold: the usual case, told at once."""
+    if pd.api.types.infer_dtype(values, skipna=True) != "string":
+        return False
+    try:
+        "".join(values[known]).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _text(value: Any) -> str | None:
@@ -162,17 +272,17 @@ def clean_text(value: str) -> str:
 
 def _number(value: Any) -> float | None:
     if isinstance(value, str):
-        return float(value) if value.strip() else None
+        return number_in(value) if value.strip() else None
     if isinstance(value, bool | np.bool_ | int | float | np.number):
         return float(value)
     raise TypeError
 
 
 def _whole(value: Any) -> int | None:
-    if isinstance(value, str) and value.strip().lstrip("+-").isdecimal():
+    if isinstance(value, int | np.integer | np.bool_):
         number = int(value)
     else:
-        exact = _number(value)
+        exact = _decimal(value) if isinstance(value, str) else _number(value)
         if exact is None:
             return None
         number = int(exact)
@@ -181,6 +291,16 @@ def _whole(value: Any) -> int | None:
     if abs(number) >= 2**63:
         raise OverflowError
     return number
+
+
+def _decimal(text: str) -> Decimal | None:
+    if not text.strip():
+        return None
+    number_in(text)
+    exact = Decimal(text.strip())
+    if exact.adjusted() > 20:
+        raise OverflowError
+    return exact
 
 
 def _truth(value: Any) -> bool | None:
@@ -207,7 +327,8 @@ def tidy(column: pd.Series) -> pd.Series:
         return typed(pd.Series(values, dtype=object, name=column.name), "boolean")
     if kinds == {"integer"} and all(abs(int(value)) < 2**63 for value in values if value is not None):
         return typed(pd.Series(values, dtype=object, name=column.name), "integer")
-    if kinds and kinds <= {"integer", "float"}:
+    wide = any(_kind_of(value) == "integer" and abs(int(value)) > _EXACT for value in values if value is not None)
+    if kinds and kinds <= {"integer", "float"} and not wide:
         return pd.Series([math.nan if value is None else float(value) for value in values], dtype="float64", name=column.name)
     return pd.Series([None if value is None else as_text(value) for value in values], dtype=object, name=column.name)
 
@@ -234,32 +355,48 @@ def as_text(value: Any) -> str:
         return clean_text(str(value))
 
 
-def _check_labels(columns: dict[str, pd.Series]) -> None:
+def _check_labels(columns: dict[str, pd.Series], places: Places) -> None:
     for name in ("model", "item_id"):
-        blank = [row for row, value in enumerate(columns[name]) if value is None or not value.strip()]
-        if blank:
+        empty = [value for value in columns[name].dropna().unique() if not value.strip()]
+        blank = np.flatnonzero(columns[name].isna() | columns[name].isin(empty))
+        if len(blank):
             raise RecordsError(
                 f"{counted(len(blank), 'record')} without {'a model' if name == 'model' else 'an item'} (column {name!r}), "
-                f"at rows {listed(blank)} (from 0). Expected a label in every row."
+                f"at {places(blank)}. Expected a label in every row."
             )
 
 
-def _settle(columns: dict[str, pd.Series]) -> None:
+def _check_epochs(epoch: pd.Series, places: Places) -> None:
+    wrong = np.flatnonzero(epoch.to_numpy(dtype=np.int64) < 1)
+    if len(wrong):
+        raise RecordsError(
+            f"{counted(len(wrong), 'record')} with an epoch below 1: {listed(epoch.iloc[wrong].to_list())}, at {places(wrong)}.\n"
+            "Expected runs numbered from 1."
+        )
+
+
+def _settle(columns: dict[str, pd.Series], places: Places) -> None:
     """Bring reason, validity and score of every row to terms, and refuse rows where they contradict each other."""
     reason = _stated_reasons(columns["reason"])
     score = columns["score"].to_numpy(dtype=np.float64, copy=True)
     most = columns["max_score"].to_numpy(dtype=np.float64)
     scored = ~np.isnan(score)
-    refuse = _Refusal(columns)
+    refuse = _Refusal(columns, places)
     refuse(
         ~(np.isfinite(most) & (most > 0.0)), "with a max_score that is not above 0", "the highest score there is, in max_score"
     )
     unstated = np.array([value is None for value in reason], dtype=bool)
-    failed = columns["error"].map(lambda text: text is not None and text != "").to_numpy(dtype=bool)
+    failed = _where(columns["error"], says_failed)
     invalid = columns["valid"].eq(False).fillna(False).to_numpy(dtype=bool)
-    empty = columns["raw_output"].map(lambda text: text is not None and not text.strip()).to_numpy(dtype=bool)
-    reason[unstated & ~scored & failed] = Reason.API_ERROR.label
-    unstated &= ~(~scored & failed)
+    empty = _where(columns["raw_output"], lambda text: not text.strip())
+    failed = failed & unstated & ~columns["valid"].eq(True).fillna(False).to_numpy(dtype=bool)
+    refuse(
+        failed & scored & (score != 0.0),
+        "with an error, yet with a score above 0",
+        "a score or an error; if the error did not matter, the reason 'answered'",
+    )
+    reason[failed] = Reason.API_ERROR.label  # also with score 0, which many tools write for a call that failed
+    unstated &= ~failed
     reason[unstated & invalid] = np.where(empty[unstated & invalid], Reason.EMPTY.label, Reason.UNPARSED.label)
     unstated &= ~invalid
     reason[unstated & scored] = ANSWERED
@@ -279,6 +416,14 @@ def _settle(columns: dict[str, pd.Series]) -> None:
     columns["valid"] = pd.Series(answered, dtype="boolean", name="valid")
 
 
+def _where(column: pd.Series, holds: Callable[[str], bool]) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    """Return where there is text of which something holds."""
+    result = np.zeros(len(column), dtype=bool)
+    known = column.notna().to_numpy(dtype=bool)
+    result[known] = [holds(text) for text in column[known]]
+    return result
+
+
 def _stated_reasons(column: pd.Series) -> np.ndarray[Any, np.dtype[np.object_]]:
     labels: dict[Any, str | None] = {None: None}
     for value in column.dropna().unique():
@@ -295,8 +440,9 @@ def _stated_reasons(column: pd.Series) -> np.ndarray[Any, np.dtype[np.object_]]:
 class _Refusal:
     """Raises for rows that contradict themselves."""
 
-    def __init__(self, columns: dict[str, pd.Series]) -> None:
+    def __init__(self, columns: dict[str, pd.Series], places: Places) -> None:
         self.columns = columns
+        self.places = places
 
     def __call__(self, wrong: Any, what: str, expected: str) -> None:
         rows = np.flatnonzero(wrong)
@@ -304,13 +450,13 @@ class _Refusal:
             return
         first = rows[0]
         raise RecordsError(
-            f"{counted(len(rows), 'record')} {what}: rows {listed(rows)} (from 0), first model "
+            f"{counted(len(rows), 'record')} {what}: {self.places(rows)}, first model "
             f"{shown(self.columns['model'][first])}, item {shown(self.columns['item_id'][first])}, score "
             f"{self.columns['score'][first]:g} of {self.columns['max_score'][first]:g}.\nExpected {expected}."
         )
 
 
-def refuse_doubles(frame: pd.DataFrame, key: Iterable[Hashable] = KEY, mend: str = "") -> None:
+def refuse_doubles(frame: pd.DataFrame, key: Iterable[Hashable] = KEY, mend: str = "", places: Places | None = None) -> None:
     """Refuse records that occur more than once, naming them and the logs they come from."""
     names = list(key)
     twice = frame.duplicated(names, keep=False).to_numpy()
@@ -325,6 +471,8 @@ def refuse_doubles(frame: pd.DataFrame, key: Iterable[Hashable] = KEY, mend: str
         logs = list(dict.fromkeys(str(value) for value in rows["log_uri"] if value is not None))
         told = ", ".join(f"{name} {shown(value)}" for name, value in zip(names, parts, strict=True) if value != "")
         shown_groups.append(f"({told})" + (f" in {' and '.join(logs[:3])}" if len(logs) > 1 else ""))
+        if places is not None:
+            shown_groups[-1] += f" at {places(rows.index)}"
     more = f" and {groups.ngroups - 5:,} more" if groups.ngroups > 5 else ""
     raise RecordsError(
         f"{counted(groups.ngroups, 'record')} found more than once: {'; '.join(shown_groups)}{more}.\n"

@@ -77,8 +77,9 @@ def matrix(
     long: pd.DataFrame, respondent: str | Sequence[str], repeats: str | None, invalid: str, unparsed: str, votes: str
 ) -> ResponseMatrix:
     """Make the matrix of the records prepared by :func:`long_frame`."""
-    answered = long["reason"] == ANSWERED
-    has_answers = votes == "answers" and bool(answered.any()) and not bool(_blank(long.loc[answered, "parsed"]).any())
+    has_answers = votes == "answers" and not bool(_blank(long.loc[long["reason"] == ANSWERED, "parsed"]).all())
+    if has_answers:
+        long = long.assign(parsed=_votes(long))
     names = columns_of(respondent)
     about = [*names, *(name for name in _OF_RESPONDENTS if name not in names and _is_attribute(long, RESPONDENT, name))]
     further = [name for name in long.columns if name not in RECORD_COLUMNS and name not in (RESPONDENT, *about)]
@@ -97,6 +98,20 @@ def matrix(
         item_columns=items,
     )
     return read if repeats is None else read.reduce(repeats, unparsed=unparsed)
+
+
+def _votes(long: pd.DataFrame) -> pd.Series:
+    """Return the parsed answers; the scores in cells in which an answered run has none."""
+    by_score = cells_without_answer(long, [RESPONDENT, "item_id"]) & (long["reason"] == ANSWERED)
+    return long["parsed"].where(~by_score, long["score"].map(lambda score: f"score {score:g}"))
+
+
+def cells_without_answer(frame: pd.DataFrame, cell: Sequence[str]) -> pd.Series:
+    """Return which records belong to a cell with an answered record that has no parsed answer."""
+    lacking = (frame["reason"] == ANSWERED) & _blank(frame["parsed"])
+    if not lacking.any():
+        return lacking
+    return lacking.groupby([frame[name] for name in cell], sort=False).transform("any").astype(bool)
 
 
 def _blank(column: pd.Series) -> pd.Series:

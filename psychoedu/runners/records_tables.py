@@ -10,7 +10,8 @@ import pandas as pd
 from psychoedu.exceptions import RecordsError
 from psychoedu.response_codes import ANSWERED, Reason
 from psychoedu.response_data import INVALID_POLICIES
-from psychoedu.runners.records_frame import INVALID, RECORD_COLUMNS
+from psychoedu.runners.records_frame import INVALID, RECORD_COLUMNS, printable
+from psychoedu.runners.records_matrix import cells_without_answer
 from psychoedu.validation import check_choice, check_columns, counted, listed
 
 KINDS = {
@@ -150,12 +151,29 @@ def summary(frame: pd.DataFrame, notes: Sequence[str]) -> str:
         *counts,
         *(name for name in table if str(name).startswith("rate_")),
     ]
+    for name in names:
+        table[name] = table[name].map(printable)
     lines += ["", table[shown_columns].to_string(index=False, float_format=lambda value: f"{value:.3f}", na_rep="-")]
     lines += [
         "",
         "rate_invalid_wrong: refused, unparsed and empty answers count as wrong, failed calls are left out.",
         "rate_invalid_missing: answers alone. rate_failed_wrong: failed calls count as wrong too.",
     ]
+    notes = [*notes, *_note_on_votes(frame)]
     if notes:
-        lines += ["", "Notes:", *(f"- {note}" for note in notes)]
+        lines += ["", "Notes:", *(f"- {printable(note)}" for note in notes)]
     return "\n".join(lines)
+
+
+def _note_on_votes(frame: pd.DataFrame) -> list[str]:
+    """Say in how many cells with several runs scores have to vote, because some parsed answers are absent."""
+    cell = ["model", "condition", "item_id"]
+    parsed = frame["parsed"].notna().any()
+    lacking = frame.loc[cells_without_answer(frame, cell), cell] if parsed else frame.iloc[:0][cell]
+    several = lacking[lacking.duplicated()].drop_duplicates()
+    if not len(several):
+        return []
+    return [
+        f"{counted(len(several), 'item')} of a model with an answered run that has no parsed answer: there the scores vote "
+        f"(repeats='majority'), first item {several['item_id'].iloc[0]!r}."
+    ]

@@ -37,7 +37,8 @@ _SAMPLES = {
 _MARKS = re.compile(r"(?:(?<=\s)|^)\(?([A-H])[.):](?=\s)")
 _SCORE = re.compile(r"\bscore", re.IGNORECASE)
 _RUBRIC = re.compile(r"\b0\s*(?:-|–|to)\s*3\b|[\"']score[\"']", re.IGNORECASE)
-_WORKS = re.compile(r"#+ Sample A\s(?P<a>.*)#+ Sample B\s(?P<b>.*?)(?:Which sample|Respond with|\Z)", re.DOTALL)
+_HEADING_A, _HEADING_B = re.compile(r"# Sample A\s"), re.compile(r"# Sample B\s")
+_AFTER_WORKS = re.compile(r"Which sample|Respond with")
 _CONFIDENCE = "how confident are you"
 _DIAGNOSIS = re.compile(r"teacher (?:will describe|describes|tried)|classroom situation", re.IGNORECASE)
 _KNOWLEDGE = KNOWLEDGE_PROMPT.partition(INPUT)[0].strip()
@@ -86,15 +87,27 @@ class Catalogue:
 
     @cached_property
     def _questions(self) -> list[tuple[str, str, Any]]:
-        return [(plain(item.text), plain(item.stem), item) for item in self.bank("questions")]
+        return [(_backward(item.text), _backward(item.stem), item) for item in self.bank("questions")]
 
     @cached_property
     def _statements(self) -> list[tuple[str, str, Any]]:
         found = []
         for item in self.bank("statements"):
             texts = {"standard": item.text, **item.framings}
-            found += [(plain(text), "" if name == "standard" else name, item) for name, text in texts.items()]
+            found += [(_backward(text), "" if name == "standard" else name, item) for name, text in texts.items()]
         return found
+
+    @cached_property
+    def _pairs(self) -> list[tuple[str, str, Any]]:
+        return [(_backward(item.sample_a), _backward(item.sample_b), item) for item in self.bank("pairs")]
+
+    @cached_property
+    def _student_works(self) -> list[tuple[str, Any]]:
+        return [(_backward(item.student_work), item) for item in self.bank("works")]
+
+    @cached_property
+    def _scenarios(self) -> list[tuple[str, Any]]:
+        return [(_backward(item.text), item) for item in self.bank("scenarios")]
 
     def find(self, turns: Sequence[Turn]) -> Asked:
         """Return what the last message of a user asks.
@@ -158,7 +171,7 @@ class Catalogue:
             key = CORRECT if item.key else INCORRECT
             return Asked("statement", item.item_id, key, (CORRECT, INCORRECT), variant=variant, metadata=item.metadata)
         scores = tuple(str(score) for score in range(len(DIAGNOSES)))
-        scenario = _last(flat, ((plain(item.text), item) for item in self.bank("scenarios")))
+        scenario = _last(flat, self._scenarios)
         if scenario is not None:
             return Asked("scenario", scenario[1].item_id, None, scores, metadata=scenario[1].metadata)
         label = _hashed(flat)
@@ -172,14 +185,14 @@ class Catalogue:
 
     def _pair(self, text: str) -> Asked:
         flat = plain(text)
-        for item in self.bank("pairs"):
-            first, second = flat.rfind(plain(item.sample_a)), flat.rfind(plain(item.sample_b))
+        backward = flat[::-1]
+        for sample_a, sample_b, item in self._pairs:
+            first, second = _start(backward, sample_a), _start(backward, sample_b)
             if first >= 0 and second >= 0 and first != second:
                 key = item.better if first < second else _other_of(item.better)
                 order = "forward" if first < second else "reverse"
                 return Asked("pair", item.item_id, key, ("A", "B"), variant=order, metadata=item.metadata)
-        works = _WORKS.search(text)
-        one, other = (plain(works["a"]), plain(works["b"])) if works else (flat, "")
+        one, other = _works_in(text) or (flat, "")
         label = _hashed("\x1f".join(sorted((one, other))))
         better = "AB"[_number(label) % 2]  # of the two in order of their texts, so that both orders have one key
         key = better if one <= other else _other_of(better)
@@ -187,7 +200,7 @@ class Catalogue:
 
     def _work(self, text: str) -> Asked:
         flat = plain(text)
-        found = _last(flat, ((plain(item.student_work), item) for item in self.bank("works")))
+        found = _last(flat, self._student_works)
         if found is None:
             label = _hashed(flat)
             return Asked("work", label, LEVELS[_number(label) % len(LEVELS)], LEVELS)
@@ -205,11 +218,37 @@ def plain(text: str) -> str:
     return " ".join(text.split())
 
 
+def _backward(text: str) -> str:
+    """Return a plain text backward: the first place found in a backward text is the last one, and ``find`` never takes long.
+
+    ``str.rfind`` does, by the product of both lengths, where texts repeat themselves.
+    """
+    return plain(text)[::-1]
+
+
+def _start(backward: str, words: str) -> int:
+    """Return where words begin that stand last in a text, both written backward; -1 if they do not."""
+    at = backward.find(words)
+    return -1 if at < 0 else len(backward) - at - len(words)
+
+
+def _works_in(text: str) -> tuple[str, str] | None:
+    """Return the works below the first heading of sample A and the last of sample B, None without these."""
+    first = _HEADING_A.search(text)
+    headings = [] if first is None else [*_HEADING_B.finditer(text, first.end())]
+    if first is None or not headings:
+        return None
+    after = _AFTER_WORKS.search(text, headings[-1].end())
+    end = len(text) if after is None else after.start()
+    return plain(text[first.end() : headings[-1].start()]), plain(text[headings[-1].end() : end])
+
+
 def _last(flat: str, known: Iterable[tuple[str, Any]]) -> tuple[int, Any] | None:
-    """Return where the text ends that ends last, of these the longest, and what it stands for."""
+    """Return where the text ends that ends last, of these the longest, and what it stands for; ``known`` is written backward."""
     best: tuple[int, int, Any] | None = None
+    backward = flat[::-1]
     for words, item in known:
-        start = flat.rfind(words) if words else -1
+        start = _start(backward, words) if words else -1
         if start >= 0 and (best is None or (start + len(words), len(words)) > best[:2]):
             best = (start + len(words), len(words), item)
     return None if best is None else (best[0], best[2])
@@ -225,15 +264,18 @@ def _run(flat: str) -> str:
 def _letters_of(flat: str, options: Sequence[str]) -> str | None:
     """Return the letter before each option, None unless all are there, each once."""
     marks = [*_MARKS.finditer(flat)]
+    if not marks:
+        return None
     ends = [mark.start() for mark in marks[1:]] + [len(flat)]
+    texts = [plain(option) for option in options]
     found: dict[str, str] = {}
     for mark, end in zip(marks, ends, strict=True):
         said = flat[mark.end() : end].strip()
-        for option in options:
-            last = mark is marks[-1] and said.startswith(plain(option))
-            if option not in found and (said == plain(option) or last):
-                found[option] = mark[1]
-    letters = "".join(found.get(option, "") for option in options)
+        for text in texts:
+            last = mark is marks[-1] and said.startswith(text)
+            if text not in found and (said == text or last):
+                found[text] = mark[1]
+    letters = "".join(found.get(text, "") for text in texts)
     return letters if len(letters) == len(set(letters)) == len(options) else None
 
 

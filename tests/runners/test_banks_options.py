@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import re
+import time
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from psychoedu.exceptions import ItemBankError
 from psychoedu.runners.banks.option_text import split_options
@@ -84,3 +89,47 @@ def test_a_hundred_capital_letters_take_no_time() -> None:
     text = "A. x " * 40 + "B. y " * 40 + "C. z " * 40 + "D. w"
     with pytest.raises(ItemBankError, match="more than one way"):
         split_options(text)
+
+
+@pytest.mark.parametrize("marks", ["A. B. ", "A. x B. y ", "A. x\nB. y\n", "A. x B. y C. z D. w E. v F. u G. t ", "A. ", "B. x "])
+def test_thousands_of_marks_are_read_soon(marks: str) -> None:
+    text = "What? " + marks * (100_000 // len(marks))
+    started = time.process_time()
+    try:
+        parts = split_options(text)
+    except ItemBankError:
+        parts = None
+    assert time.process_time() - started < 3.0
+    assert parts is None or parts[0].startswith("What?")
+
+
+@given(st.text(alphabet="AB C.\n", max_size=14))
+def test_options_against_all_runs_written_out(text: str) -> None:
+    """A slow reading by the rule as documented: every run of marks, then longest, then own line, then last."""
+    marks = [(match[1], match.start(), match.end()) for match in re.finditer(r"(?<!\S)([ABC])\.", text)]
+
+    def runs(run: list[tuple[str, int, int]]) -> list[list[tuple[str, int, int]]]:
+        letter = "ABCD"[len(run)]
+        longer = [[*run, mark] for mark in marks if mark[0] == letter and (not run or text[run[-1][2] : mark[1]].strip())]
+        return [one for more in longer for one in ([more] if text[more[-1][2] :].strip() else []) + runs(more)]
+
+    def opens(start: int) -> bool:
+        return not text[text.rfind("\n", 0, start) + 1 : start].strip()
+
+    found = [run for run in runs([]) if len(run) > 1]
+    found = [run for run in found if len(run) == max(map(len, found))]
+    found = [run for run in found if run[0][1] > 0 and opens(run[0][1])] or found
+    found = [run for run in found if run[0][1] == max(other[0][1] for other in found)]
+    if len(found) > 1:
+        on_lines = [run for run in found if all(opens(mark[1]) for mark in run)]
+        found = on_lines if len(on_lines) == 1 else found
+    if len(found) > 1:
+        with pytest.raises(ItemBankError, match="more than one way"):
+            split_options(text)
+    elif not found:
+        assert split_options(text) is None
+    else:
+        (run,) = found
+        ends = [mark[1] for mark in run[1:]] + [len(text)]
+        options = tuple(" ".join(text[mark[2] : end].split()) for mark, end in zip(run, ends, strict=True))
+        assert split_options(text) == (text[: run[0][1]].strip(), options)

@@ -67,6 +67,26 @@ def test_statements_have_four_framings_each() -> None:
         assert item.framings["interrogative"].endswith("?")
 
 
+@pytest.mark.parametrize("words", ["every all no only throughout never always any", "usually most often can may"])
+def test_words_that_might_be_a_cue_stand_in_true_and_false_statements(words: str) -> None:
+    def share(key: bool) -> float:
+        texts = [item.text.lower().strip(".").split() for item in sample("neuromyths").items if item.key is key]
+        return float(np.mean([bool(set(words.split()) & set(text)) for text in texts]))
+
+    assert abs(share(True) - share(False)) < 0.25
+    assert min(share(True), share(False)) > 0.2
+
+
+def test_no_interrogative_is_a_negative_question() -> None:
+    for item in sample("neuromyths").items:
+        assert not set(item.framings["interrogative"].lower().split()) & {"no", "not", "never", "without"}
+
+
+@pytest.mark.parametrize("name", SIZES)
+def test_every_sample_says_that_it_is_one(name: str) -> None:
+    assert {item.metadata["note"] for item in sample(name).items} == {"sample written for psychoedu; carries no claim"}
+
+
 def test_scenarios_have_what_a_judge_needs() -> None:
     for item in sample("scenarios").items:
         assert item.implementation_error

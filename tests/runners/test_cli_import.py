@@ -84,3 +84,13 @@ def test_errors_name_the_options_of_the_command_line(tmp_path: Path, capsys: pyt
     assert "expected the name of a folder" in capsys.readouterr().err
     assert main(["import", str(tmp_path / "absent"), "--out", str(tmp_path / "out")]) == 2
     assert "does not exist" in capsys.readouterr().err
+
+
+def test_what_a_terminal_would_obey_is_printed_escaped(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("model,q1\nm\x1b[2J,1\n")
+    assert main(["import", str(path), "--out", str(tmp_path / "out\x1b[2J")]) == 0
+    assert main(["import", str(tmp_path / "none\x1b[2J.csv"), "--out", str(tmp_path / "out")]) == 2
+    printed = capsys.readouterr()
+    assert "m\\x1b[2J" in printed.out
+    assert "\x1b" not in printed.out + printed.err

@@ -132,8 +132,8 @@ def test_a_log_that_was_cut_off_or_damaged_is_refused(shared: Path, tmp_path: Pa
         (0.25, 0.25, "answered"),
         ("0.25", 0.25, "answered"),
         ("yes", 1.0, "answered"),
-        (math.nan, math.nan, "not_administered"),
-        (None, math.nan, "not_administered"),
+        (math.nan, math.nan, "api_error"),
+        (None, math.nan, "api_error"),
     ],
 )
 def test_values_of_scores(tmp_path: Path, value: Any, score: float, reason: str) -> None:
@@ -254,7 +254,7 @@ def test_models_and_conditions_of_a_folder(tmp_path: Path) -> None:
     records = pe.read_results(tmp_path)
     assert records.to_matrix().respondent_labels.tolist() == ["a/x / zero_shot", "a/x / few_shot", "b/y / zero_shot"]
     assert records.to_matrix().scored().tolist() == [[0, 1], [1, 1], [1, 1]]
-    assert any("logs.json" in note for note in records.notes)
+    assert not any("logs.json" in note for note in records.notes)
     assert pe.read_results(tmp_path, condition="n").frame["condition"].unique().tolist() == ["0", "1", "2"]
     assert len(pe.read_results(str(tmp_path / "[01].eval"))) == 4
 

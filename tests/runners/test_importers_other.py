@@ -193,7 +193,7 @@ def test_results_of_pedagogy_benchmark(tmp_path: Path) -> None:
     assert records.frame["subset"].unique().tolist() == ["cdpk"]
     assert matrix.items["category"].tolist() == ["maths", "science", "science"]
     assert not {"question", "answer_a"} & set(records.frame)
-    with pytest.raises(ResultsFormatError, match="row 1: without a question_id or a correct answer"):
+    with pytest.raises(ResultsFormatError, match="line 2: without a question_id or a correct answer"):
         pe.read_results(written(tmp_path / "b.csv", "question_id,correct_answer,pred_m\n1,,A\n"))
     with pytest.raises(ResultsFormatError, match=r"(?s)is no results table.*the correct answer"):
         pe.read_results(written(tmp_path / "c.csv", "question_id,pred_m\n1,A\n"))
@@ -227,10 +227,10 @@ def test_a_long_table_of_one_model(tmp_path: Path) -> None:
 @pytest.mark.parametrize("cell", ["right", "inf", "1e999"])
 def test_scores_of_a_table_that_are_none_are_named(tmp_path: Path, cell: str) -> None:
     path = written(tmp_path / "a.csv", f"model,item_id,score\nm,q1,1\nm,q2,{cell}\n")
-    with pytest.raises(ResultsFormatError, match=r"row 2: the score in column 'score' is"):
+    with pytest.raises(ResultsFormatError, match=r"line 3: the score in column 'score' is"):
         pe.read_results(path)
     path = written(tmp_path / "b.csv", f"model,q1,q2\nm,1,{cell}\n")
-    with pytest.raises(ResultsFormatError, match=r"row 1, column 'q2'"):
+    with pytest.raises(ResultsFormatError, match=r"line 2, column 'q2'"):
         pe.read_results(path, format="wide")
 
 

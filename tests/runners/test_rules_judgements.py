@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 
 import pytest
 from hypothesis import given
@@ -45,6 +46,7 @@ EXACT = 1e-12
         ("2", 2),
         (" 3.\n", 3),
         ("2/3", 2),
+        ("Score: 2 Reasoning: a score of 3 would need the mechanism", 2),
         # none, several, fractions, out of range
         ('{"score": null}', None),
         ('{"score": true}', None),
@@ -98,6 +100,14 @@ def test_a_sum_of_scores_is_unknown_where_a_score_is() -> None:
         ("BETTER_SAMPLE: A\nor\nBETTER_SAMPLE: B", None, None),
         ("BETTER_SAMPLE: A or B", None, None),
         ("BETTER_SAMPLE: A/B", None, None),
+        ("BETTER_SAMPLE: A, B", None, None),
+        ("BETTER_SAMPLE: A, B REASONING: both are good", None, None),
+        ("BETTER_SAMPLE: A & Sample B", None, None),
+        ("BETTER_SAMPLE: A B", None, None),
+        ("BETTER_SAMPLE: a tie", None, None),
+        ("BETTER_SAMPLE: A, B is weaker", "A", "A"),
+        ("BETTER_SAMPLE: A REASONING: B lacks an ending.", "A", "A"),
+        ("BETTER_SAMPLE: a\nREASONING: richer", "A", "A"),
         ("BETTER_SAMPLE: Both", None, None),
         ("B", None, "B"),
         ("(a)", None, "A"),
@@ -184,6 +194,18 @@ def test_right_in_both_orders_is_consistent(rows: list[tuple[str | None, str | N
         ("CLASSIFICATION: SATISFACTORY\nCLASSIFICATION: ABOVE_SATISFACTORY", None),
         ("CLASSIFICATION: UNSATISFACTORY", None),
         ("CLASSIFICATION: NOT SATISFACTORY", None),
+        # what is said later on the line is no classification
+        ("CLASSIFICATION: SATISFACTORY REASONING: The work does not go above the standard.", AT),
+        ("CLASSIFICATION: SATISFACTORY, REASONING: Some parts fall below expectations.", AT),
+        ("CLASSIFICATION: BELOW_SATISFACTORY REASONING: nothing goes above", BELOW),
+        ("CLASSIFICATION: ABOVE SATISFACTORY (not merely satisfactory, and not below)", ABOVE),
+        ("CLASSIFICATION: SATISFACTORY. It is not above.", AT),
+        ("CLASSIFICATION: The work is below satisfactory.", BELOW),
+        ('{"classification": "BELOW_SATISFACTORY", "reasoning": "nothing above"}', BELOW),
+        # more than one level, or a denied one
+        ("CLASSIFICATION: SATISFACTORY or ABOVE_SATISFACTORY", None),
+        ("CLASSIFICATION: SATISFACTORY CLASSIFICATION: BELOW_SATISFACTORY", None),
+        ("CLASSIFICATION: not above satisfactory", None),
         ("SATISFACTORY", None),
         ("CLASSIFICATION:", None),
         (None, None),
@@ -191,6 +213,13 @@ def test_right_in_both_orders_is_consistent(rows: list[tuple[str | None, str | N
 )
 def test_classification(text: str | None, level: str | None) -> None:
     assert parse_classification(text) == level
+
+
+@pytest.mark.parametrize("text", ['{"a":' * 50_000, '{"' * 50_000, "score" + " " * 50_000, "BETTER_SAMPLE" + " " * 50_000])
+def test_degenerate_replies_give_none_and_soon(text: str) -> None:
+    started = time.process_time()
+    assert (parse_judge_score(text), parse_better_sample(text), parse_classification(text)) == (None, None, None)
+    assert time.process_time() - started < 2.0
 
 
 def test_grading_by_hand() -> None:

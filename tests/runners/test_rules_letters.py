@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import time
 
 import numpy as np
 import pytest
@@ -61,6 +62,8 @@ def test_case_r3_one_clear_letter_and_a_reason_for_the_others() -> None:
         ("B", "stop", "B", None),
         ("(b)", "stop", "B", None),
         ("\uff22", "stop", "B", None),
+        ("\u200bB", "stop", "B", None),
+        ("The answer is \u200b\u2060B.", "stop", "B", None),
         ("A or B", "stop", None, Reason.UNPARSED),
         ("I'm sorry, but I can't help with that request.", "stop", None, Reason.REFUSED),
         ("As an AI language model, I do not take exams.", "stop", None, Reason.REFUSED),
@@ -86,6 +89,12 @@ def test_a_reply_that_was_not_given_is_empty() -> None:
 @pytest.mark.parametrize("text", ["I don't know", "Correct", "\u5317\u4eac", "I could not care less"])
 def test_a_wrong_form_is_no_refusal(text: str) -> None:
     assert reply_reason(text) is Reason.UNPARSED
+
+
+def test_a_degenerate_reply_is_read_soon() -> None:
+    started = time.process_time()
+    assert parse_letter("The answer is" + " \n" * 20_000 + "?", rule="strict") is None
+    assert time.process_time() - started < 2.0
 
 
 def test_reasoning_is_taken_off_only_when_asked() -> None:

@@ -223,3 +223,12 @@ def test_stage_scores_and_their_balance() -> None:
     assert math.isnan(stage_score([None]))
     assert balanced_mean(0.9, 0.6, 0.3) == pytest.approx(0.6, rel=EXACT)
     assert math.isnan(balanced_mean(0.9, math.nan, 0.3))
+
+
+def test_rewards_of_what_is_no_number() -> None:
+    with pytest.raises(DataError, match=r"semantic: 'x'.*expected numbers from 0 to 1"):
+        r1("x")  # type: ignore[arg-type]
+    with pytest.raises(DataError, match="expected a number from 0 to 1, nan for an unknown one"):
+        r1(None)  # type: ignore[arg-type]
+    with pytest.raises(DataError, match="expected numbers from 0 to 1"):
+        r2(turn="0.5", completed=True)  # type: ignore[arg-type]

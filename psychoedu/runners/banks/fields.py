@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
-import json
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+
 from psychoedu.exceptions import ItemBankError, PsychoeduWarning
-from psychoedu.runners.banks.tables import Row, Table, clean, is_blank, is_date, plain, plain_number, without_points
+from psychoedu.runners.banks.tables import (
+    Row,
+    Table,
+    as_numbers,
+    clean,
+    is_blank,
+    is_date,
+    parse_json,
+    plain,
+    plain_number,
+    without_points,
+)
 from psychoedu.validation import SHOWN, counted, listed, shown
 
 METADATA = "metadata"
@@ -37,7 +49,8 @@ class Faults:
         """Raise if anything was noted: the first five rows, and the count."""
         if not self.found:
             return
-        told = [f"{place}: {', '.join(texts)}" for place, texts in self.found.items()]
+        in_order = sorted(self.found.items(), key=lambda fault: int(fault[0].rpartition(" ")[2]))  # "row 12"
+        told = [f"{place}: {', '.join(texts)}" for place, texts in in_order]
         more = f"; and {len(told) - SHOWN:,} more" if len(told) > SHOWN else ""
         raise ItemBankError(
             f"{self.source}: {len(told):,} of {counted(self.n_items, 'item')} "
@@ -55,12 +68,11 @@ class Columns:
 
     @cached_property
     def numeric(self) -> frozenset[str]:
-        """The other columns all of whose cells are numbers, written as text so that nothing is lost by reading them as such."""
+        """The columns all of whose cells are numbers, or texts of which nothing is lost by reading them as such."""
         return frozenset(
             column
             for column in self.table.names
-            if column not in self.names
-            and all(is_blank(cell) or plain_number(cell) is not None for cell in self.table.column(column))
+            if all(is_blank(cell) or _is_number(cell) or plain_number(cell) is not None for cell in self.table.column(column))
         )
 
     def has(self, name: str) -> bool:
@@ -79,6 +91,14 @@ class Columns:
         value = self.cell(row, name)
         if is_date(value):
             faults.add(row.place, f"{name} is a date, {clean(value)} (a spreadsheet has turned the text into one)")
+        return self.one_text(row, name, value, faults)
+
+    @staticmethod
+    def one_text(row: Row, name: str, value: Any, faults: Faults) -> str:
+        """Return a value as text; a list or an object, which is none, is a fault."""
+        if isinstance(value, bytes | Mapping | list | tuple | set) or (isinstance(value, np.ndarray) and value.ndim > 0):
+            faults.add(row.place, f"{name} is {'an object' if isinstance(value, Mapping) else 'a list'} instead of a text")
+            return ""
         return clean(value)
 
     def required(self, row: Row, name: str, faults: Faults) -> str:
@@ -97,9 +117,13 @@ class Columns:
             if name in taken or is_blank(value):
                 continue
             nested = _object(value) if name == METADATA else None
-            known = plain_number(value) if column in self.numeric else plain(value)
+            known = plain_number(value) if column in self.numeric and isinstance(value, str) else plain(value)
             found |= {name: known} if nested is None else {str(key): plain(one) for key, one in nested.items()}
         return {name: value for name, value in found.items() if value is not None}
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float | np.number) and not isinstance(value, bool)
 
 
 def _object(value: Any) -> Mapping[str, Any] | None:
@@ -107,7 +131,7 @@ def _object(value: Any) -> Mapping[str, Any] | None:
         return value
     if isinstance(value, str) and value.lstrip().startswith("{"):
         try:
-            found = json.loads(value)
+            found = parse_json(value)
         except ValueError:
             return None
         return found if isinstance(found, dict) else None
@@ -152,7 +176,9 @@ def match_columns(
             continue
         exact = [column for column in free if squeeze(column) == squeeze(name)]
         spellings = {squeeze(other) for other in others}
-        found = exact or [column for column in free if squeeze(column) in spellings]
+        found = exact + [column for column in free if squeeze(column) in spellings and column not in exact]
+        if len(found) > 1 and len(exact) == 1 and _say_the_same(table, found):
+            found = exact
         if len(found) > 1:
             raise ItemBankError(
                 f"{table.source}: the columns {listed(found)} may all be {name}. "
@@ -172,12 +198,16 @@ def match_columns(
     return Columns(table, names)
 
 
+def _say_the_same(table: Table, columns: Sequence[str]) -> bool:
+    return all(len({clean(row.cells.get(column)) for column in columns}) == 1 for row in table.rows)
+
+
 def item_ids(columns: Columns, name: str, faults: Faults, prefix: str = "q") -> list[str]:
     """Return the labels of the items, numbered q1, q2, ... where the file has none; blank and repeated ones are faults."""
     rows = columns.table.rows
     if not columns.has(name):
         return [f"{prefix}{place}" for place in range(1, len(rows) + 1)]
-    labels = without_points([columns.text(row, name, faults) for row in rows])
+    labels = as_numbers(without_points([columns.text(row, name, faults) for row in rows]))
     first: dict[str, str] = {}
     for row, label in zip(rows, labels, strict=True):
         if not label:

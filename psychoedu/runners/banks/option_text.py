@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections import defaultdict
+from itertools import accumulate, pairwise
 
 from psychoedu.exceptions import ItemBankError
 
 LETTERS = "ABCDEFG"
 _MARK = re.compile(r"(?<![^\s_。？！；，、」』）)])(?:\(([A-G])\)|（([A-G])）|([A-G])([.．、)）]))")
 _STYLES = {".": ".", "．": ".", "、": "、", ")": ")", "）": ")"}
-_MOST_RUNS = 200
 
 Place = tuple[int, int]
 """Where a mark begins, and where the text behind it does."""
@@ -51,37 +52,78 @@ def split_options(text: str, n_options: int | None = None) -> tuple[str, tuple[s
     for match in _MARK.finditer(text):
         style = "()" if match[3] is None else _STYLES[match[4]]
         found[style][match[1] or match[2] or match[3]].append((match.start(), match.end()))
-    readings = [run for marks in found.values() for run in _runs(text, marks) if n_options in (None, len(run))]
-    if not readings:
+    for size in range(len(LETTERS), 1, -1) if n_options is None else (n_options,):
+        runs = [_Runs(text, marks, size) for marks in found.values()]
+        starts = [(place, of) for of in runs for place in of.starts()]
+        if starts:
+            break
+    else:
         return None
-    most = max(len(run) for run in readings)
-    longest = {run for run in readings if len(run) == most}
-    on_own_line = {run for run in longest if run[0][0] > 0 and _opens_line(text, run[0][0])}
-    candidates = on_own_line or longest
-    last = max(run[0][0] for run in candidates)
-    latest = {run for run in candidates if run[0][0] == last}
-    if len(latest) > 1:
-        at_line_starts = {run for run in latest if all(_opens_line(text, start) for start, _ in run)}
-        latest = at_line_starts if len(at_line_starts) == 1 else latest
-    if len(latest) > 1:
+    on_own_line = [start for start in starts if start[0][0] > 0 and _opens_line(text, start[0][0])]
+    first, of = max(on_own_line or starts, key=lambda start: start[0][0])
+    if of.number_from(first) > 1:
+        marks = {letter: [place for place in places if _opens_line(text, place[0])] for letter, places in of.marks.items()}
+        of = _Runs(text, marks, of.size)
+    if of.number_from(first) != 1:
         raise ItemBankError("the options in the text can be told apart in more than one way; put them in columns of their own")
-    (reading,) = latest
+    reading = of.only_from(first)
     ends = [start for start, _ in reading[1:]] + [len(text)]
     options = tuple(" ".join(text[after:end].split()) for (_, after), end in zip(reading, ends, strict=True))
-    return text[:last].strip(), options
+    return text[: first[0]].strip(), options
 
 
-def _runs(text: str, marks: dict[str, list[Place]]) -> list[tuple[Place, ...]]:
-    """Return every run of two or more marks A, B, C, ... with text behind each of them."""
-    open_runs: list[tuple[Place, ...]] = [(place,) for place in marks.get("A", ())]
-    complete: list[tuple[Place, ...]] = []
-    for letter in LETTERS[1:]:
-        open_runs = [
-            (*run, place) for run in open_runs for place in marks.get(letter, ()) if text[run[-1][1] : place[0]].strip()
-        ][-_MOST_RUNS:]
-        complete += [run for run in open_runs if text[run[-1][1] :].strip()]
-    return complete
+class _Runs:
+    """The runs of so many marks A, B, C, ... with text behind each of them, counted from the last letter to the first.
+
+    There may be very many (thousands of marks make more runs than could be listed), so that they are counted, not made.
+    """
+
+    def __init__(self, text: str, marks: dict[str, list[Place]], size: int) -> None:
+        self.text, self.marks, self.size = text, marks, size
+        self.counts: dict[str, list[int]] = {}
+        self.next_of: dict[str, list[int]] = {}
+        letters = LETTERS[:size]
+        for place, letter in reversed([*enumerate(letters)]):
+            places = marks.get(letter, [])
+            behind = [_first_text(text, end) for _, end in places]
+            if place == size - 1:
+                self.counts[letter] = [int(at < len(text)) for at in behind]
+                continue
+            following = letters[place + 1]
+            starts = [start for start, _ in marks.get(following, [])]
+            totals = [*accumulate(reversed(self.counts[following]), initial=0)][::-1]  # of this and all later ones
+            self.next_of[letter] = [bisect_right(starts, at) for at in behind]
+            self.counts[letter] = [totals[at] for at in self.next_of[letter]]
+
+    def starts(self) -> list[Place]:
+        """Return the marks A with which a run begins."""
+        return [place for place, count in zip(self.marks.get("A", []), self.counts["A"], strict=True) if count]
+
+    def number_from(self, first: Place) -> int:
+        """Return how many runs begin with a mark."""
+        places = self.marks["A"]
+        return self.counts["A"][places.index(first)] if first in places else 0
+
+    def only_from(self, first: Place) -> list[Place]:
+        """Return the run that begins with a mark, where there is one alone."""
+        at, run = self.marks["A"].index(first), [first]
+        for letter, following in pairwise(LETTERS[: self.size]):
+            counts = self.counts[following]
+            at = next(place for place in range(self.next_of[letter][at], len(counts)) if counts[place])
+            run.append(self.marks[following][at])
+        return run
+
+
+def _first_text(text: str, start: int) -> int:
+    """Return where the first character that is no white space stands, the length of the text for none."""
+    while start < len(text) and text[start].isspace():
+        start += 1
+    return start
 
 
 def _opens_line(text: str, start: int) -> bool:
-    return not text[text.rfind("\n", 0, start) + 1 : start].strip()
+    while start > 0 and text[start - 1].isspace():
+        start -= 1
+        if text[start] == "\n":
+            return True
+    return start == 0

@@ -11,7 +11,7 @@ from typing import Any
 from psychoedu.exceptions import ItemBankError
 from psychoedu.runners.banks.fields import Columns, Faults
 from psychoedu.runners.banks.option_text import LETTERS, split_options
-from psychoedu.runners.banks.tables import Row, clean, number
+from psychoedu.runners.banks.tables import Row, as_numbers, clean, is_blank, number, parse_json
 from psychoedu.validation import shown
 
 CSE_LEVELS = range(2, 8)
@@ -88,20 +88,42 @@ class QuestionRows:
                 )
 
     def _in_columns(self, row: Row) -> tuple[str, ...]:
+        listed_ones = self._without_end(row, self._in_list(row))
+        texts = self._without_end(row, [self.columns.text(row, name, self.faults) for name in self.given])
+        if listed_ones and texts and listed_ones != texts:
+            self.faults.add(row.place, "options differ from those in option_a, option_b, ...")
+        return listed_ones or texts
+
+    def _in_list(self, row: Row) -> list[str]:
         several = self.columns.cell(row, "options")
+        if is_blank(several):
+            return []
         if hasattr(several, "tolist"):
             several = several.tolist()
+        if isinstance(several, str) and several.lstrip()[:1] in ("[", "{"):
+            try:
+                several = parse_json(several)
+            except ValueError as error:
+                self.faults.add(row.place, f"options is no list: {error}")
+                return []
         if isinstance(several, Mapping):
-            several = [several.get(letter, several.get(letter.lower())) for letter in LETTERS]
-        if isinstance(several, list | tuple):
-            texts = [clean(one) for one in several]
-        else:
-            texts = [self.columns.text(row, name, self.faults) for name in self.given]
+            by_letter = {str(letter).strip().upper(): text for letter, text in several.items()}
+            strange = [str(letter) for letter in several if str(letter).strip().upper() not in [*LETTERS]]
+            if strange or len(by_letter) < len(several):
+                letters = shown(strange[0]) if strange else "one letter twice"
+                self.faults.add(row.place, f"options has {letters}, where each of A to {LETTERS[-1]} may stand once")
+            several = [by_letter.get(letter) for letter in LETTERS]
+        if not isinstance(several, list | tuple):
+            self.faults.add(row.place, f"options is {shown(several)}, which is no list")
+            return []
+        return [self.columns.one_text(row, "an option", one, self.faults) for one in several]
+
+    def _without_end(self, row: Row, texts: list[str]) -> tuple[str, ...]:
         while texts and not texts[-1]:
             texts.pop()
         if len(texts) > len(LETTERS):
             self.faults.add(row.place, f"{len(texts)} options, where {len(LETTERS)} are the most")
-        return tuple(texts[: len(LETTERS)])
+        return tuple(as_numbers(texts[: len(LETTERS)]))
 
     def _in_text(self, row: Row, text: str) -> tuple[str, tuple[str, ...]]:
         try:
@@ -139,7 +161,7 @@ class QuestionRows:
         if not text:
             self.faults.add(row.place, "the key is empty")
             return ""
-        letter = letter_of(text, options)
+        letter = letter_of(text, options) or letter_of(as_numbers([text])[0], options)
         if letter is None and options:
             self.faults.add(row.place, f"the key {shown(text)} is not among the options A-{LETTERS[len(options) - 1]}")
         return letter or ""
@@ -149,7 +171,7 @@ class QuestionRows:
         if _LEVEL in found:
             level = _level(found[_LEVEL])
             if level is None:
-                self.faults.add(row.place, f"the CSE level {shown(found[_LEVEL])} is not 2 to 7")
+                self.faults.add(row.place, f"the CSE level {shown(clean(found[_LEVEL]))} is not 2 to 7")
             found[_LEVEL] = level
         for name, low, high in ((_ACCURACY, 0.0, 1.0), (_DISCRIMINATION, -math.inf, math.inf)):
             if name not in found:

@@ -169,7 +169,11 @@ def _read(columns: Columns, row: Row, item_id: str, faults: Faults) -> Statement
 def _framings(columns: Columns, row: Row, faults: Faults) -> dict[str, str]:
     given = columns.cell(row, "framings")
     if isinstance(given, Mapping):
-        return {str(name): clean(text) for name, text in given.items() if not is_blank(text)}
+        return {
+            str(name): columns.one_text(row, f"the framing {name}", text, faults)
+            for name, text in given.items()
+            if not is_blank(text)
+        }
     if not is_blank(given):
         faults.add(row.place, "framings is no object of texts by name")
     known = [name for name in columns.names.values() if name.startswith(_PREFIX)]

@@ -9,7 +9,7 @@ import json
 import math
 import re
 import zipfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,11 +18,12 @@ import numpy as np
 import pandas as pd
 
 from psychoedu.exceptions import FileFormatError, ItemBankError, MissingDependencyError
-from psychoedu.validation import check_path, listed
+from psychoedu.validation import check_path, counted, listed, shown
 
 _INVISIBLE = "\ufeff\u200b\u200e\u200f"
 _BLANK_NUMBERS = frozenset(("", "na", "n/a", "nan", "null", "none", "-", "--", "."))
 _WHOLE_FLOAT = re.compile(r"-?\d+\.0+")
+_ANNOUNCED_SEPARATOR = re.compile(r"\s*\"?sep=([,;\t])\"?[ \t]*(?:\r\n|\n|\r)", re.IGNORECASE)
 _LARGEST_WHOLE = 1e15
 
 
@@ -93,13 +94,13 @@ def read_table(path: Any) -> Table:
 
 def _decoded(file: Path) -> str:
     content = file.read_bytes()
-    if content[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        return content.decode("utf-16")
+    wide = content[:2] in (b"\xff\xfe", b"\xfe\xff")
     try:
-        text = content.decode("utf-8-sig")
+        text = content.decode("utf-16" if wide else "utf-8-sig")
     except UnicodeDecodeError as error:
         line = content[: error.start].count(b"\n") + 1
-        raise ItemBankError(f"{file.name} line {line}: not UTF-8 ({error.reason}). Save the file as UTF-8.") from error
+        coding = "UTF-16, which its first bytes say" if wide else "UTF-8"
+        raise ItemBankError(f"{file.name} line {line}: not {coding} ({error.reason}). Save the file as UTF-8.") from error
     if "\0" in text:
         raise ItemBankError(f"{file.name} line {text[: text.index(chr(0))].count(chr(10)) + 1}: holds a NUL character.")
     if not text.strip():
@@ -108,31 +109,61 @@ def _decoded(file: Path) -> str:
 
 
 def _read_csv(text: str, source: str) -> Table:
-    sep = _separator(text)
+    announced = _ANNOUNCED_SEPARATOR.match(text)  # Excel's own line, which it does not show or count
+    if announced is not None:
+        text = text[announced.end() :]
+    sep = _separator(text) if announced is None else announced[1]
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=sep, strict=True)
+    lines: list[tuple[int, list[str]]] = []
     number = 0
     try:
-        names = _checked_names(next(reader), source)
-        rows = []
-        for number, fields in enumerate(reader, start=2):
-            if any(field.strip() for field in fields[len(names) :]):
-                raise ItemBankError(
-                    f"{source} row {number}: {len(fields)} fields for {len(names)} columns.\n"
-                    "Expected a field a column; put texts with a separator in them between double quotes."
-                )
+        for number, fields in enumerate(reader, start=1):
             if any(field.strip() for field in fields):
-                rows.append(Row(f"row {number}", _cells(names, fields)))
+                lines.append((number, fields))
     except csv.Error as error:
         raise ItemBankError(
             f"{source} cannot be read as CSV after row {max(number, 1)}: {error}.\nExpected double quotes that are closed."
         ) from error
-    return Table(source, _kept(names), tuple(rows))
+    if not lines:
+        raise ItemBankError(f"{source} is empty. Expected a line of column names and a row an item.")
+    names = _checked_names(lines[0][1], source)
+    for number, fields in lines[1:]:
+        if any(field.strip() for field in fields[len(names) :]):
+            raise ItemBankError(
+                f"{source} row {number}: {len(fields)} fields for {len(names)} columns.\n"
+                "Expected a field a column; put texts with a separator in them between double quotes."
+            )
+    return _of_lines(source, names, [(f"row {number}", fields) for number, fields in lines[1:]])
 
 
 def _separator(text: str) -> str:
-    """Return what parts the names in the first line: a comma, a semicolon or a tab, those between quotes not counted."""
-    first = re.sub(r'"[^"]*"', "", text.lstrip("\n\r").split("\n", 1)[0])
+    """Return what parts the names in the first line with any: a comma, a semicolon or a tab, those between quotes not counted."""
+    lines = (line for line in io.StringIO(text) if line.strip(" ,;\t\r\n"))
+    first = re.sub(r'"[^"]*"', "", next(lines, ""))
     return max((",", ";", "\t"), key=first.count)
+
+
+def _of_lines(source: str, names: list[str], lines: Sequence[tuple[str, Sequence[Any]]]) -> Table:
+    """Return the table of lines under names; cells that have no name over them are refused, numbers of the rows excepted."""
+    width = max((len(cells) for _, cells in lines), default=0)
+    for at in range(width):
+        if at < len(names) and names[at]:
+            continue
+        found = [(place, cells[at]) for place, cells in lines if at < len(cells) and clean(cells[at])]
+        if found and not (at == 0 and _count_rows([cells[0] for _, cells in lines if cells])):
+            more = f", and {counted(len(found) - 1, 'more cell')}" if len(found) > 1 else ""
+            raise ItemBankError(
+                f"{source} {found[0][0]}: {shown(clean(found[0][1]))} stands in column {at + 1}, which has no name"
+                f"{more}.\n"
+                "Expected a name in the first row over every column that is filled; name the column, or empty the cell."
+            )
+    return Table(source, _kept(names), tuple(Row(place, _cells(names, cells)) for place, cells in lines))
+
+
+def _count_rows(cells: Sequence[Any]) -> bool:
+    """Tell whether cells are 0, 1, 2, ... or 1, 2, 3, ..., as programs write them before the rows of a table."""
+    texts = [clean(cell) for cell in cells]
+    return any(texts == [str(number) for number in range(first, first + len(texts))] for first in (0, 1))
 
 
 def _read_xlsx(file: Path) -> Table:
@@ -155,10 +186,10 @@ def _read_xlsx(file: Path) -> Table:
         if not number:
             raise ItemBankError(f"{file.name}: the first sheet is empty. Expected a row of column names and a row an item.")
         names = _checked_names([clean(cell) for cell in header], file.name)
-        rows = [Row(f"row {place}", _cells(names, line)) for place, line in lines if any(clean(cell) != "" for cell in line)]
+        rows = [(f"row {place}", line) for place, line in lines if any(clean(cell) != "" for cell in line)]
     finally:
         book.close()
-    return Table(file.name, _kept(names), tuple(rows))
+    return _of_lines(file.name, names, rows)
 
 
 def _read_jsonl(text: str, source: str) -> Table:
@@ -167,7 +198,7 @@ def _read_jsonl(text: str, source: str) -> Table:
         if not line.strip():
             continue
         try:
-            records.append((f"line {number}", json.loads(line)))
+            records.append((f"line {number}", parse_json(line)))
         except ValueError as error:
             raise ItemBankError(f"{source} line {number} is no JSON: {error}. Expected one object a line.") from error
     return _of_objects(records, source)
@@ -175,7 +206,7 @@ def _read_jsonl(text: str, source: str) -> Table:
 
 def _read_json_list(text: str, source: str) -> Table:
     try:
-        values = json.loads(text)
+        values = parse_json(text)
     except ValueError as error:
         raise ItemBankError(f"{source} is no JSON: {error}. Expected a list of objects.") from error
     return _of_objects([(f"record {number}", value) for number, value in enumerate(values, start=1)], source)
@@ -190,9 +221,34 @@ def _of_objects(records: Iterable[tuple[str, Any]], source: str) -> Table:
                 f"{source} {place}: {type(value).__name__} where an object with the fields of an item was expected."
             )
         cells = {str(name).strip(): cell for name, cell in value.items()}
+        if len(cells) < len(value):
+            raise ItemBankError(f"{source} {place}: two fields have the same name but for blanks. Expected each name once.")
         names |= dict.fromkeys(cells)
         rows.append(Row(place, cells))
     return Table(source, tuple(names), tuple(rows))
+
+
+def parse_json(text: str) -> Any:
+    """Read JSON, where an object may not have a name twice, of which one would be dropped.
+
+    Raises
+    ------
+    ValueError
+        It is no JSON, has a name twice in one object, or is nested too deep.
+    """
+    try:
+        return json.loads(text, object_pairs_hook=_unique)
+    except RecursionError:
+        raise ValueError("it is nested too deep") from None
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = list(dict.fromkeys(name for name in names if names.count(name) > 1)) if len(names) < 1000 else names[:1]
+        raise ValueError(f"the name {listed(twice)} stands twice in one object")
+    return found
 
 
 def _read_parquet(file: Path) -> Table:
@@ -320,7 +376,7 @@ def plain_number(value: Any) -> int | float | None:
         except ValueError:
             continue
         if str(found) == text and math.isfinite(found):
-            return found
+            return plain(found)  # type: ignore[no-any-return]
     return None
 
 
@@ -329,3 +385,19 @@ def without_points(labels: list[str]) -> list[str]:
     if labels and all(_WHOLE_FLOAT.fullmatch(label) for label in labels):
         return [label.split(".")[0] for label in labels]
     return labels
+
+
+def as_numbers(texts: Sequence[str]) -> list[str]:
+    """Return texts that are all numbers, as programs write them, with whole ones short: "1.0" and the number 1 are one text.
+
+    Others are left as they are, and so are texts of which two would become one.
+
+    Examples
+    --------
+    >>> as_numbers(["1.0", "0.5"]), as_numbers(["1.0", "1.50"]), as_numbers(["1.0", "1"])
+    (['1', '0.5'], ['1.0', '1.50'], ['1.0', '1'])
+    """
+    if any(plain_number(text) is None for text in texts):
+        return list(texts)
+    short = [text.removesuffix(".0") for text in texts]
+    return short if len(set(short)) == len(set(texts)) else list(texts)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from psychoedu.exceptions import MissingDependencyError, ResultsFormatError
-from psychoedu.runners.importers.content import parse_json, too_large
+from psychoedu.runners.importers.content import count_parts, parse_json, too_large
 
 ZSTD = 93
 """Number of the method in a zip entry; zipfile.ZIP_ZSTANDARD from Python 3.14."""
@@ -28,6 +28,7 @@ class Archive:
         self._path = path
         self._limit = limit
         self._left = limit
+        self._parts = 0
         self.names: list[str] = list(dict.fromkeys(file.namelist()))
         if len(self.names) > _MOST_ENTRIES:
             raise ResultsFormatError(f"{path} has {len(self.names):,} entries; expected a log of at most {_MOST_ENTRIES:,}.")
@@ -57,6 +58,7 @@ class Archive:
         if len(content) > self._left:
             raise too_large(f"{where} (or the archive in all)", self._limit)
         self._left -= len(content)
+        self._parts += count_parts(content, self._limit, where, self._parts)
         return parse_json(content, where)
 
 

@@ -7,7 +7,9 @@ becomes one :class:`~psychoedu.exceptions.ResultsFormatError` that names file an
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,10 +17,15 @@ from typing import Any
 import pandas as pd
 
 from psychoedu.exceptions import ResultsFormatError
+from psychoedu.runners.records_frame import RECORD_COLUMNS, as_text, clean_text
 from psychoedu.validation import listed
 
-MAX_BYTES = 512 * 2**20
+MAX_BYTES = 256 * 2**20
 """Most bytes that are read, or unpacked, of one file unless told otherwise."""
+
+_BYTES_PER_PART = 64
+_LEAST_PARTS = 100_000
+_IN_QUOTES = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
 
 _BOM = b"\xef\xbb\xbf"
 _REQUIRED = object()
@@ -60,6 +67,8 @@ class Reading:
     source : str
         The file, for messages.
     notes : list of str
+    unit : str
+        What the labels of the table's rows count, for messages: "line" of the file, else the record's number from 1.
     identity : str or None
         Of the evaluation; two files of one identity are the same log in two formats.
     task_identity : str or None
@@ -73,6 +82,7 @@ class Reading:
     frame: pd.DataFrame
     source: str
     notes: list[str] = field(default_factory=list)
+    unit: str = "record"
     identity: str | None = None
     task_identity: str | None = None
     created: str = ""
@@ -83,6 +93,26 @@ def frame_of(rows: list[dict[str, Any]]) -> pd.DataFrame:
     """Make a table of rows without guessing a type for any column."""
     names = dict.fromkeys(name for row in rows for name in row)
     return pd.DataFrame({name: pd.Series([row.get(name) for row in rows], dtype=object) for name in names})
+
+
+def most_parts(limit: int) -> int:
+    """Return how many objects and lists JSON of so many bytes may hold: each takes far more memory than its two signs."""
+    return max(_LEAST_PARTS, limit // _BYTES_PER_PART)
+
+
+def count_parts(content: bytes, limit: int, where: str, before: int = 0) -> int:
+    """Count the objects and lists in JSON, or refuse more of them than a file within the limit can need."""
+    most = most_parts(limit) - before
+    parts = content.count(b"{") + content.count(b"[")
+    if parts > most:  # braces may stand in texts
+        bare = _IN_QUOTES.sub(b"", content)
+        parts = bare.count(b"{") + bare.count(b"[")
+    if parts > most:
+        raise ResultsFormatError(
+            f"{where}: holds more than {most_parts(limit):,} objects and lists, too many for the memory.\n"
+            "If the file is trusted and there is memory for it, raise the limit: max_bytes=..."
+        )
+    return parts
 
 
 def too_large(what: str, limit: int) -> ResultsFormatError:
@@ -110,7 +140,9 @@ def read_bytes(path: Path, limit: int) -> bytes:
 
 def read_json(path: Path, limit: int) -> Any:
     """Read a file that holds one JSON value."""
-    return parse_json(read_bytes(path, limit), str(path))
+    content = read_bytes(path, limit)
+    count_parts(content, limit, str(path))
+    return parse_json(content, str(path))
 
 
 def parse_json(content: bytes, where: str, first_line: int | None = None) -> Any:
@@ -172,7 +204,7 @@ def json_lines(path: Path, limit: int) -> Iterator[tuple[int, dict[str, Any]]]:
         The line's number, from 1, and its object.
     """
     with path.open("rb") as file:
-        number = total = 0
+        number = total = parts = 0
         while line := file.readline(limit + 1):
             number += 1
             total += len(line)
@@ -181,6 +213,7 @@ def json_lines(path: Path, limit: int) -> Iterator[tuple[int, dict[str, Any]]]:
             if number == 1:
                 line = line.removeprefix(_BOM)
             if line.strip():
+                parts += count_parts(line, limit, str(path), parts)
                 where = f"{path} line {number}"
                 yield number, take_as(parse_json(line, str(path), number), "an object", where)
 
@@ -204,6 +237,33 @@ def take(mapping: Mapping[str, Any], name: str, kind: str, where: str, default: 
     return take_as(value, kind, f"{where}: the field {name!r}")
 
 
+def number_of(value: Any) -> float | None:
+    """Return a finite number or truth as a float, None for anything else, such as a whole number too large for it."""
+    if not isinstance(value, bool | int | float):
+        return None
+    try:
+        number = float(value)
+    except OverflowError:
+        return None
+    return number if math.isfinite(number) else None
+
+
+def label_of(value: Any, where: str, what: str) -> str:
+    """Return text or a whole number as a label that files can hold.
+
+    Raises
+    ------
+    ResultsFormatError
+        It is something else, or holds half of a surrogate pair.
+    """
+    if not isinstance(value, str | int) or isinstance(value, bool):
+        raise ResultsFormatError(f"{where}: {what} is {told(value)}; expected text or a whole number.")
+    label = str(value)
+    if clean_text(label) != label:
+        raise ResultsFormatError(f"{where}: {what} is {told(value)}, with half of a surrogate pair. Expected text in UTF-8.")
+    return label
+
+
 def told(value: Any) -> str:
     """Say what a value is, shortly."""
     if value is None:
@@ -214,10 +274,18 @@ def told(value: Any) -> str:
     return f"{kind} ({text if len(text) <= 60 else text[:57] + '...'})"
 
 
-def scalars(mapping: Mapping[str, Any], names: tuple[str, ...] | None = None) -> dict[str, Any]:
-    """Return the entries that are text, numbers or truth values; of these only some where names are given."""
-    return {
-        name: value
-        for name, value in mapping.items()
-        if isinstance(value, str | int | float | bool) and (names is None or name in names)
-    }
+def metadata_of(mapping: Mapping[str, Any], names: tuple[str, ...] | None = None, taken: Iterable[str] = ()) -> dict[str, Any]:
+    """Return the entries of metadata as values of columns; only some where names are given.
+
+    Lists and objects become JSON text. A name that a record has itself, or that begins with an underscore, gets "meta_" before
+    it, unless its value is in ``taken`` already.
+    """
+    found: dict[str, Any] = {}
+    for name, value in mapping.items():
+        if value is None or (names is not None and name not in names) or name in taken:
+            continue
+        own = clean_text(name)
+        label = f"meta_{own}" if own in RECORD_COLUMNS or own == "target" else f"meta{own}" if own.startswith("_") else own
+        exact = isinstance(value, str | bool | float) or (isinstance(value, int) and abs(value) < 2**63)
+        found[label or "meta_"] = value if exact else as_text(value)
+    return found

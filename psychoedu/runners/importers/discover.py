@@ -18,6 +18,11 @@ Found = list[tuple[Path, str]]
 """Files (or run folders) with the names of their formats."""
 
 _ENDINGS = (".eval", ".json", ".jsonl", ".jsonlines", ".csv", ".tsv", ".parquet", ".pq")
+_ENDINGS_OF_TABLES = (".csv", ".tsv", ".parquet", ".pq")
+_BESIDE = ("logs.json", "eval-set.json", "listing.json")
+"""Files that Inspect keeps beside its logs."""
+
+_MOST_NAMED = 50
 _TABLES = ("pedagogy", "records", "long", "wide")
 _MOST_FILES = 100_000
 
@@ -81,12 +86,14 @@ def _in_folder(folder: Path, format: str | None, options: Options, notes: list[s
         return [(own[0] if records_files.has_pyarrow() else own[-1], "records")]
     found: Found = []
     skipped: list[str] = []
+    beside: list[str] = []
     for path in _walked(folder):
-        if path.is_dir():
-            kind: str | None = "helm"
-        else:
-            kind = _kind(path, format, options)
-        if kind is not None and (format is None or kind == format):
+        try:
+            kind = "helm" if path.is_dir() else _kind(path, format, options)
+        except sniff.UnknownFormatError as error:
+            (beside if error.beside_results or path.name in _BESIDE else skipped).append(str(path.relative_to(folder)))
+            continue
+        if format is None or kind == format:
             found.append((path, kind))
         else:
             skipped.append(str(path.relative_to(folder)))
@@ -94,7 +101,8 @@ def _in_folder(folder: Path, format: str | None, options: Options, notes: list[s
     if not found:
         what = f"of the format {format!r} " if format else ""
         raise ResultsFormatError(
-            f"{folder} holds no results {what}that are read here; it has {listed(skipped) or 'no files that might be some'}.\n"
+            f"{folder} holds no results {what}that are read here; it has "
+            f"{listed([*skipped, *beside]) or 'no files that might be some'}.\n"
             f"Known formats: {sniff.known_formats()}."
         )
     if len(kinds) > 1:
@@ -102,22 +110,21 @@ def _in_folder(folder: Path, format: str | None, options: Options, notes: list[s
         raise ResultsFormatError(
             f"{folder} holds results of several formats: {told}. Name one, as in format={next(iter(kinds))!r}, or its files."
         )
-    other = [name for name in skipped if "results" not in Path(name).name]
-    if other:
-        notes.append(f"{folder.name}: {counted(len(other), 'file')} of another kind not read: {listed(other)}.")
+    if skipped:
+        more = f" and {len(skipped) - _MOST_NAMED:,} more" if len(skipped) > _MOST_NAMED else ""
+        names = ", ".join(map(repr, skipped[:_MOST_NAMED]))
+        notes.append(f"{folder.name}: {counted(len(skipped), 'file')} of another kind not read: {names}{more}.")
     return found
 
 
-def _kind(path: Path, format: str | None, options: Options) -> str | None:
-    """Return a file's format, None where it is of none."""
+def _kind(path: Path, format: str | None, options: Options) -> str:
+    """Return a file's format; a file that is of a format, but broken, is an error, whatever else the folder holds."""
+    is_table = path.suffix.lower() in _ENDINGS_OF_TABLES
+    if format is not None and is_table != (format in _TABLES):
+        raise sniff.unknown(path, f"no file of the format {format!r}")
     if format in _TABLES:
-        return format if path.suffix.lower() in (".csv", ".tsv", ".parquet", ".pq") else None
-    if path.suffix == ".eval":
-        return "inspect"
-    try:
-        return sniff.recognise(path, options)
-    except ResultsFormatError:
-        return None
+        return str(format)
+    return "inspect" if path.suffix == ".eval" else sniff.recognise(path, options)
 
 
 def _walked(folder: Path) -> list[Path]:

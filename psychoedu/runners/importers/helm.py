@@ -9,7 +9,7 @@ from typing import Any
 from psychoedu.exceptions import ResultsFormatError
 from psychoedu.response_codes import ANSWERED, Reason
 from psychoedu.runners.importers import content
-from psychoedu.runners.importers.content import Options, Reading, frame_of, take, told
+from psychoedu.runners.importers.content import Options, Reading, frame_of, label_of, number_of, take, told
 from psychoedu.validation import counted, listed
 
 STATS, PREDICTIONS, SPEC = "per_instance_stats.json", "display_predictions.json", "run_spec.json"
@@ -91,9 +91,7 @@ def _instances(path: Path, options: Options) -> list[tuple[str, dict[str, Any]]]
 
 def _key(entry: dict[str, Any], where: str) -> Key:
     name = entry.get("instance_id")
-    if not isinstance(name, str | int) or isinstance(name, bool):
-        raise ResultsFormatError(f"{where}: the field 'instance_id' is {told(name)}; expected text.")
-    return str(name), take(entry, "train_trial_index", "a whole number", where, 0)
+    return label_of(name, where, "the field 'instance_id'"), take(entry, "train_trial_index", "a whole number", where, 0)
 
 
 def _once(known: dict[Key, Any], key: Key, where: str) -> None:
@@ -120,7 +118,8 @@ def _stats(path: Path, options: Options, perturbed: set[Key | str]) -> dict[Key,
             name = take(about, "name", "text", place)
             mean = stat.get("mean")
             if mean is None and stat.get("count"):
-                mean = take(stat, "sum", "a number", place) / take(stat, "count", "a number", place)
+                total = _finite(take(stat, "sum", "a number", place), f"{place}: the sum")
+                mean = total / _finite(take(stat, "count", "a number", place), f"{place}: the count")
             if mean is not None:
                 values[name] = _finite(mean, f"{where}: the stat {name!r}")
             if isinstance(about.get("split"), str):
@@ -130,9 +129,10 @@ def _stats(path: Path, options: Options, perturbed: set[Key | str]) -> dict[Key,
 
 
 def _finite(value: Any, where: str) -> float:
-    if not isinstance(value, bool | int | float) or not math.isfinite(value):
+    number = number_of(value)
+    if number is None:
         raise ResultsFormatError(f"{where} is {told(value)}; expected a number.")
-    return float(value)
+    return number
 
 
 def _predictions(path: Path, options: Options, perturbed: set[Key | str]) -> dict[Key, tuple[dict[str, float], dict[str, Any]]]:
@@ -188,7 +188,7 @@ def _spec(folder: Path, options: Options, notes: list[str]) -> dict[str, Any]:
         condition = str(adapter.get(options.condition, ""))
     return {
         "benchmark": parts[0] + (":" + ",".join(others) if others else ""),
-        "model": model,
+        "model": label_of(model, str(path), "the model"),
         "provider": deployment.split("/")[0] if isinstance(deployment, str) and "/" in deployment else None,
         "condition": condition,
         "temperature": adapter.get("temperature"),

@@ -10,7 +10,7 @@ from typing import Any
 from psychoedu.exceptions import ResultsFormatError
 from psychoedu.runners.importers import archive, content
 from psychoedu.runners.importers.content import Options, Reading, frame_of, take
-from psychoedu.runners.importers.inspect_samples import Run, row_of
+from psychoedu.runners.importers.inspect_samples import UNGRADED, Run, row_of
 from psychoedu.runners.importers.inspect_scores import chosen_score
 from psychoedu.validation import counted, listed
 
@@ -86,6 +86,9 @@ def _notes(log: _Log, run: Run, rows: list[dict[str, Any]], spec: dict[str, Any]
         yield f"{name}: the run ended with status {status!r}; what it had finished was read."
     if failed:
         yield f"{name}: {counted(failed, 'sample')} of {len(rows):,} failed and count as missing (reason api_error)."
+    ungraded = sum(row.get("error") == UNGRADED for row in rows)
+    if ungraded:
+        yield f"{name}: {counted(ungraded, 'sample')} of these answered, but not graded (the scorer gave no value)."
     absent = sum(row["reason"] in ("not_reached", "not_administered") for row in rows)
     if absent:
         yield f"{name}: {counted(absent, 'sample')} without a score and without an error count as missing."
@@ -156,7 +159,14 @@ def _listed_samples(value: Any, where: str) -> list[tuple[str, dict[str, Any]]]:
 def _last_of_each(samples: list[tuple[str, dict[str, Any]]], notes: list[str], path: Path) -> list[tuple[str, dict[str, Any]]]:
     """Keep the last entry of a sample and epoch: a log that was continued holds them twice in its journal."""
     last: dict[Any, tuple[str, dict[str, Any]]] = {}
+    ids: dict[str, Any] = {}
     for where, sample in samples:
+        other = ids.setdefault(str(sample.get("id")), sample.get("id"))
+        if type(other) is not type(sample.get("id")):
+            raise ResultsFormatError(
+                f"{where}: the ids {other!r} and {sample.get('id')!r} differ in kind alone. Expected samples that can be told "
+                "apart by their labels."
+            )
         key = (str(sample.get("id")), str(sample.get("epoch")))
         last.pop(key, None)
         last[key] = (where, sample)

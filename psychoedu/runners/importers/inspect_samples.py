@@ -8,10 +8,13 @@ from typing import Any
 
 from psychoedu.exceptions import ResultsFormatError
 from psychoedu.response_codes import ANSWERED, REASON_LABELS, Reason
-from psychoedu.runners.importers.content import Options, scalars, take, told
+from psychoedu.runners.importers.content import Options, label_of, metadata_of, take, told
 from psychoedu.runners.importers.inspect_scores import Chosen, stated_reason, value_of
 from psychoedu.runners.prompt_hash import prompt_hash
 from psychoedu.runners.records_frame import INVALID, MISSING, RECORD_COLUMNS
+
+UNGRADED = "not graded: there is an answer, and no score"
+"""The error of a sample that was answered, and that no scorer gave a value."""
 
 _ATTACHMENT = "attachment://"
 _NUMBERS = {"temperature", "top_p", "max_score", "latency_s"}
@@ -42,7 +45,7 @@ class Run:
     def of(cls, spec: dict[str, Any], header: dict[str, Any], where: str, options: Options) -> Run:
         """Read the header."""
         place = f"{where} eval"
-        model = take(spec, "model", "text", place)
+        model = label_of(take(spec, "model", "text", place), place, "the model")
         task = take(spec, "task", "text", place)
         arguments = take(spec, "task_args", "an object", place, {}) or take(spec, "task_args_passed", "an object", place, {})
         metadata = take(spec, "metadata", "an object", place, {}) or take(header, "metadata", "an object", where, {})
@@ -79,22 +82,21 @@ def _text(value: Any) -> str | None:
 
 def row_of(sample: dict[str, Any], run: Run, chosen: Chosen, where: str) -> dict[str, Any]:
     """Return a sample as a row of records."""
-    item = sample.get("id")
-    if not isinstance(item, str | int) or isinstance(item, bool):
-        raise ResultsFormatError(f"{where}: the id is {told(item)}; expected text or a whole number.")
+    item = label_of(sample.get("id"), where, "the id")
     where = f"{where} (id {item!r})"
     metadata = take(sample, "metadata", "an object", where, {})
-    kept = {name: value for name, value in scalars(metadata, run.options.metadata).items() if name not in RECORD_COLUMNS}
+    stated = _stated(metadata, _OF_SAMPLES)
+    kept = metadata_of(metadata, run.options.metadata, taken=stated)
     target = sample.get("target")
     row: dict[str, Any] = {
         **run.columns,
-        "item_id": str(item),
+        "item_id": item,
         "epoch": take(sample, "epoch", "a whole number", where, 1),
         "created": take(sample, "completed_at", "text", where, None) or run.columns["created"],
         "latency_s": take(sample, "working_time", "a number", where, None) or take(sample, "total_time", "a number", where, None),
         "_uuid": take(sample, "uuid", "text", where, None),
         **_usage(take(sample, "model_usage", "an object", where, {}), run.model, where),
-        **_stated(metadata, _OF_SAMPLES),
+        **stated,
         **_output(sample, where),
         "target": target if isinstance(target, str) else (" | ".join(map(str, target)) if isinstance(target, list) else None),
         **kept,
@@ -110,6 +112,9 @@ def row_of(sample: dict[str, Any], run: Run, chosen: Chosen, where: str) -> dict
     if error is not None:
         row |= {"error": error, "score": None, "reason": Reason.API_ERROR.label}
     elif row.get("score") is None and row.get("reason") not in (*MISSING, *INVALID):
+        if row.get("parsed") or row.get("raw_output"):
+            row |= {"score": None, "error": UNGRADED, "reason": Reason.API_ERROR.label}
+            return row
         done = sample.get("completed", True)
         row |= {
             "score": None,
@@ -127,7 +132,11 @@ def _scored(score: dict[str, Any], chosen: Chosen, run: Run, where: str) -> dict
     explanation = take(score, "explanation", "text", where, None)
     found = _stated(metadata, _OF_SCORES)
     if run.ours:
-        found |= {name: text for name, text in scalars(metadata).items() if name not in RECORD_COLUMNS}
+        found |= {
+            name: value
+            for name, value in metadata.items()
+            if isinstance(value, str | int | float | bool) and name not in RECORD_COLUMNS
+        }
     raw = metadata.get("raw_output")
     raw = raw[0] if isinstance(raw, list) and len(raw) == 1 else raw
     if isinstance(raw, str):

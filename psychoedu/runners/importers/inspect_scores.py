@@ -9,7 +9,8 @@ from typing import Any
 
 from psychoedu.exceptions import ResultsFormatError
 from psychoedu.response_codes import Reason
-from psychoedu.runners.importers.content import take, take_as, told
+from psychoedu.runners.importers.content import number_of, take, take_as, told
+from psychoedu.runners.records_frame import number_in
 from psychoedu.validation import counted, listed
 
 _LETTERS = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0}
@@ -76,7 +77,7 @@ def value_of(score: dict[str, Any], chosen: Chosen, where: str) -> float | None:
     if value is None:
         return None
     if isinstance(value, bool | int | float):
-        number = float(value)
+        number = math.nan if value != value else _finite_or_inf(value)
     elif isinstance(value, str):
         number = _LETTERS.get(value.strip().upper(), _WORDS.get(value.strip().lower(), math.inf))
         if math.isinf(number):
@@ -90,9 +91,14 @@ def value_of(score: dict[str, Any], chosen: Chosen, where: str) -> float | None:
     return None if math.isnan(number) else number
 
 
+def _finite_or_inf(value: float) -> float:
+    number = number_of(value)
+    return math.inf if number is None else number
+
+
 def _read(text: str) -> float:
     try:
-        return float(text)
+        return math.nan if text.strip().lower() == "nan" else number_in(text)
     except ValueError:
         return math.inf
 

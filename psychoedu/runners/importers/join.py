@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pandas as pd
 
+from psychoedu.exceptions import RecordsError, ResultsFormatError
 from psychoedu.runners.importers.content import Reading
 from psychoedu.runners.records import KEY, Records
-from psychoedu.runners.records_frame import MISSING, refuse_doubles
+from psychoedu.runners.records_frame import MISSING, clean_text, is_clean, places_of, refuse_doubles, refuse_of_file, typed
 from psychoedu.runners.records_tables import numbered_on
 from psychoedu.validation import counted, listed, shown
 
@@ -36,7 +39,7 @@ def joined(readings: Sequence[Reading], notes: Sequence[str], repeats: str | Non
     kept = _each_log_once(readings)
     told = [*notes, *(note for reading in kept for note in reading.notes)]
     told += _note_of_doubles(readings, kept)
-    frames = [_with_key(reading.frame) for reading in kept]
+    frames = [_with_key(reading) for reading in kept]
     frames = _latest_attempts(kept, frames, told)
     frames = _told_apart_by_benchmark(frames, told)
     table = frames[0] if repeats is None else _numbered_within(frames[0], told)
@@ -44,16 +47,44 @@ def joined(readings: Sequence[Reading], notes: Sequence[str], repeats: str | Non
         following = frame if repeats is None else numbered_on(table, _numbered_within(frame, told))[0]
         table = pd.concat([table, following], ignore_index=True)
     if repeats is None:
-        refuse_doubles(table, _CELL, _mend(kept, table))
+        refuse_doubles(table, _CELL, _mend(kept, table), _places(table))
     elif len(frames) > 1:
         told.append("Where two files hold the same model, condition, item and epoch, the later ones are further runs.")
     own = [name for name in table.columns if str(name).startswith("_")]
-    return Records(table.drop(columns=own), tuple(told))
+    try:
+        return Records(table.drop(columns=own), tuple(told))
+    except RecordsError:
+        for reading in kept:  # which of the files it was, and where in it
+            theirs = [name for name in reading.frame.columns if str(name).startswith("_")]
+            refuse_of_file(reading.frame.drop(columns=theirs), reading.source, reading.unit)
+        raise
 
 
-def _with_key(frame: pd.DataFrame) -> pd.DataFrame:
+def _places(table: pd.DataFrame) -> Callable[[Any], str]:
+    """Return how doubles are named: by their lines, or the numbers of their records, in the files."""
+
+    def named(rows: Any) -> str:
+        return f"{table['_unit'].iloc[rows[0]]}s {listed(table['_line'].iloc[rows].to_list())}"
+
+    return named
+
+
+def _with_key(reading: Reading) -> pd.DataFrame:
     """Fill in the columns that tell records apart, untyped, so that tables can be joined whatever they lack."""
-    filled = frame.astype(object).reset_index(drop=True)
+    absent = [name for name in ("model", "item_id") if name not in reading.frame]
+    if absent:
+        raise ResultsFormatError(
+            f"{reading.source}: no column {listed(absent)}; the table has {listed(list(reading.frame.columns))}.\n"
+            "Expected at least model, item_id, and score or reason."
+        )
+    filled = reading.frame.astype(object).reset_index(drop=True)
+    filled["_line"] = reading.frame.index.to_numpy() + (reading.unit != "line")
+    filled["_unit"] = reading.unit
+    if "epoch" in filled:
+        try:
+            filled["epoch"] = typed(filled["epoch"], "integer", places_of(reading.frame.index, reading.unit)).astype(object)
+        except RecordsError as error:
+            raise RecordsError(f"{reading.source}: {error}") from error
     for name, default in (
         ("run_id", ""),
         ("condition", ""),
@@ -63,12 +94,14 @@ def _with_key(frame: pd.DataFrame) -> pd.DataFrame:
         ("reason", None),
     ):
         if name not in filled:
-            filled[name] = pd.Series([default] * len(filled), dtype=object)
+            filled[name] = pd.Series(np.full(len(filled), default, dtype=object), dtype=object)
         elif default is not None:
             filled[name] = filled[name].where(filled[name].notna(), default)
-    for name in ("model", "item_id", "condition"):
-        if name in filled:
-            filled[name] = [None if pd.isna(value) else str(value) for value in filled[name]]
+    for name in ("run_id", "benchmark", "model", "item_id", "condition"):
+        known = filled[name].notna()
+        if not is_clean(filled[name].to_numpy(), known.to_numpy()):
+            texts = [None if missing else clean_text(str(value)) for value, missing in zip(filled[name], ~known, strict=True)]
+            filled[name] = pd.Series(texts, dtype=object)
     return filled
 
 

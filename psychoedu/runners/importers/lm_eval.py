@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,7 +12,7 @@ from typing import Any
 from psychoedu.exceptions import ResultsFormatError
 from psychoedu.response_codes import ANSWERED, Reason
 from psychoedu.runners.importers import content
-from psychoedu.runners.importers.content import Options, Reading, frame_of, scalars, take, told
+from psychoedu.runners.importers.content import Options, Reading, frame_of, label_of, metadata_of, number_of, take, told
 from psychoedu.validation import counted, listed
 
 _NAME = re.compile(r"samples_(?P<task>.+?)(?:_(?P<date>\d{4}-\d\d-\d\dT[\d:.\-]+))?\.jsonl?$")
@@ -52,7 +51,8 @@ def read(path: Path, options: Options) -> Reading:
     metric = _metric(path, lines, options)
     rows = [_row(sample, f"{path} line {number}", task, metric, options) for number, sample in lines]
     _name_items(rows, path, notes)
-    common = {"benchmark": task, "model": about.model, "log_uri": str(path), "max_score": options.max_score, **about.columns}
+    model = label_of(about.model, f"the results file of {path}", "the model")
+    common = {"benchmark": task, "model": model, "log_uri": str(path), "max_score": options.max_score, **about.columns}
     return Reading(frame_of([{**common, **{k: v for k, v in row.items() if v is not None}} for row in rows]), str(path), notes)
 
 
@@ -94,23 +94,23 @@ def _metric(path: Path, lines: list[tuple[int, Any]], options: Options) -> str:
 
 def _row(sample: dict[str, Any], where: str, task: str, metric: str, options: Options) -> dict[str, Any]:
     doc_id = sample.get("doc_id")
-    if not isinstance(doc_id, int | str) or isinstance(doc_id, bool):
-        raise ResultsFormatError(f"{where}: the field 'doc_id' is {told(doc_id)}; expected a whole number.")
+    doc_id = label_of(doc_id, where, "the field 'doc_id'")
     doc = sample.get("doc")
     value = sample.get(metric)
-    if not isinstance(value, bool | int | float) or not math.isfinite(value):
+    score = number_of(value)
+    if score is None:
         raise ResultsFormatError(f"{where}: the metric {metric!r} is {told(value)}; expected a number.")
     target = sample.get("target")
-    metadata = scalars(doc, options.metadata) if isinstance(doc, dict) and options.metadata is not None else {}
+    metadata = metadata_of(doc, options.metadata) if isinstance(doc, dict) and options.metadata is not None else {}
     row = {
         **metadata,
         "item_id": _item(sample, doc, where, options),
-        "doc_id": str(doc_id),
-        "doc_hash": _hash_of(sample, doc),
+        "doc_id": doc_id,
+        "doc_hash": label_of(digest, where, "the field 'doc_hash'") if (digest := _hash_of(sample, doc)) else None,
         "target": str(target) if isinstance(target, str | int | float) else None,
         "prompt_hash": take(sample, "prompt_hash", "text", where, None),
-        "score": float(value),
-        **_reply(sample, metric, float(value), where),
+        "score": score,
+        **_reply(sample, metric, score, where),
         **_decoding(sample.get("arguments")),
     }
     row["item_id"] = row["item_id"] or (f"{task}/{row['doc_hash'][:_HASH_LENGTH]}" if row["doc_hash"] else f"{task}/{doc_id}")
@@ -123,7 +123,7 @@ def _item(sample: dict[str, Any], doc: Any, where: str, options: Options) -> str
     for place in (doc, sample):
         value = place.get(options.item) if isinstance(place, dict) else None
         if isinstance(value, str | int) and not isinstance(value, bool) and str(value).strip():
-            return str(value)
+            return label_of(value, where, f"the field {options.item!r}")
     fields = listed(list(doc)) if isinstance(doc, dict) else "no fields"
     raise ResultsFormatError(f"{where}: no label in the field item={options.item!r}; the document has {fields}.")
 

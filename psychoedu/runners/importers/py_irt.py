@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 from typing import Any
 
 from psychoedu.exceptions import ResultsFormatError
 from psychoedu.response_codes import ANSWERED, Reason
 from psychoedu.runners.importers import content
-from psychoedu.runners.importers.content import Options, Reading, frame_of, take, told
+from psychoedu.runners.importers.content import Options, Reading, frame_of, label_of, number_of, take, told
 
 
 def read(path: Path, options: Options) -> Reading:
@@ -23,17 +22,16 @@ def read(path: Path, options: Options) -> Reading:
     rows: list[dict[str, Any]] = []
     for number, line in content.json_lines(path, options.max_bytes):
         where = f"{path} line {number}"
-        subject = line.get("subject_id")
-        if not isinstance(subject, str | int) or isinstance(subject, bool):
-            raise ResultsFormatError(f"{where}: the field 'subject_id' is {told(subject)}; expected text.")
+        subject = label_of(line.get("subject_id"), where, "the field 'subject_id'")
         for item, value in take(line, "responses", "an object", where).items():
-            if value is not None and (not isinstance(value, bool | int | float) or not math.isfinite(value)):
+            score = number_of(value)
+            if value is not None and score is None:
                 raise ResultsFormatError(f"{where}: the response to {item!r} is {told(value)}; expected 0, 1 or null.")
             rows.append(
                 {
-                    "model": str(subject),
-                    "item_id": item,
-                    "score": None if value is None else float(value),
+                    "model": subject,
+                    "item_id": label_of(item, where, "the name of an item"),
+                    "score": score,
                     "reason": Reason.NOT_ADMINISTERED.label if value is None else ANSWERED,
                     "max_score": options.max_score,
                     "log_uri": str(path),

@@ -11,6 +11,7 @@ from psychoedu.runners.importers.content import MAX_BYTES, Options, Reading
 from psychoedu.runners.importers.discover import PathLike, discovered
 from psychoedu.runners.importers.join import joined
 from psychoedu.runners.records import Records
+from psychoedu.runners.records_frame import printable_messages
 from psychoedu.validation import check_choice, check_flag, check_integer, check_positive
 
 _READERS: dict[str, Callable[[Path, Options], Reading]] = {
@@ -76,7 +77,7 @@ def read_results(
         Read full samples of an ``.eval`` log rather than summaries: raw replies, prompt hashes and model versions, about 20 times
         slower.
     max_bytes : int
-        Most bytes that are read, or unpacked, of one file.
+        Most bytes that are read, or unpacked, of one file (256 MiB); it also bounds the number of objects and lists in JSON.
 
     Returns
     -------
@@ -118,8 +119,9 @@ def read_results(
         full=check_flag(full, "full"),
         max_bytes=check_integer(max_bytes, "max_bytes", 1),
     )
-    found, notes = discovered([path] if isinstance(path, str | os.PathLike) else list(path), format, options)
-    return joined([_READERS[kind](place, options) for place, kind in found], notes, repeats)
+    with printable_messages():
+        found, notes = discovered([path] if isinstance(path, str | os.PathLike) else list(path), format, options)
+        return joined([_READERS[kind](place, options) for place, kind in found], notes, repeats)
 
 
 def _names(names: str | Sequence[str] | None) -> tuple[str, ...]:

@@ -27,6 +27,10 @@ FORMATS = {
 
 _MANIFEST = re.compile(r'\s*\{\s*"[^"]+\.(eval|json)"\s*:')
 _HEAD = 1 << 16
+_SIGNS = re.compile(r'"(subject_id|doc_id|resps|instance_id|eval_id|eval)"\s*:')
+"""Keys by which a broken file is known as one of results."""
+
+_SAMPLE_ROWS = 50
 _MAGIC = {
     b"\x1f\x8b": "packed with gzip; unpack it first",
     b"\x28\xb5\x2f\xfd": "packed with zstd; unpack it first",
@@ -45,9 +49,21 @@ def known_formats() -> str:
     return "; ".join(FORMATS.values())
 
 
-def unknown(path: Path, saw: str) -> ResultsFormatError:
+class UnknownFormatError(ResultsFormatError):
+    """A file is of no known format; in a folder it is passed over, with a note unless it is expected beside results."""
+
+    beside_results = False
+
+
+class BesideResultsError(UnknownFormatError):
+    """A file is no results, but one that a tool writes beside them."""
+
+    beside_results = True
+
+
+def unknown(path: Path, saw: str) -> UnknownFormatError:
     """Return the error for a file of no known format."""
-    return ResultsFormatError(f"{path} is of no format that is read here: it is {saw}.\nKnown formats: {known_formats()}.")
+    return UnknownFormatError(f"{path} is of no format that is read here: it is {saw}.\nKnown formats: {known_formats()}.")
 
 
 def recognise(path: Path, options: Options) -> str:
@@ -56,7 +72,7 @@ def recognise(path: Path, options: Options) -> str:
     Raises
     ------
     ResultsFormatError
-        It is none of them; the message says what was seen.
+        It is none of them (:class:`UnknownFormatError`; the message says what was seen), or it is recognised, but broken.
     """
     if path.is_dir():
         if helm.is_run(path):
@@ -96,7 +112,7 @@ def _recognise_archive(path: Path) -> str:
 
 def _recognise_json(path: Path, text: str, options: Options) -> str:
     if _MANIFEST.match(text):
-        raise ResultsFormatError(f"{path} is the index that Inspect keeps of a folder of logs. Pass the folder, {path.parent}.")
+        raise BesideResultsError(f"{path} is the index that Inspect keeps of a folder of logs. Pass the folder, {path.parent}.")
     line = text.split("\n", 1)[0].strip()
     if len(line) >= _HEAD - 8:  # the first line goes on
         with path.open("rb") as file:
@@ -116,7 +132,12 @@ def _recognise_json(path: Path, text: str, options: Options) -> str:
         raise _json_unknown(path, first)
     if text.startswith("{") and '"eval"' in text and '"version"' in text:
         return "inspect"
-    document = content.read_json(path, options.max_bytes)
+    try:
+        document = content.read_json(path, options.max_bytes)
+    except ResultsFormatError as error:
+        if _SIGNS.search(text):
+            raise
+        raise UnknownFormatError(f"{error}\nIt has no sign of a known format: {known_formats()}.") from error
     if isinstance(document, dict) and "eval" in document:
         return "inspect"
     if isinstance(document, list) and document and isinstance(document[0], dict) and "instance_id" in document[0]:
@@ -124,15 +145,15 @@ def _recognise_json(path: Path, text: str, options: Options) -> str:
     raise _json_unknown(path, document)
 
 
-def _json_unknown(path: Path, document: Any) -> ResultsFormatError:
+def _json_unknown(path: Path, document: Any) -> UnknownFormatError:
     if isinstance(document, dict):
         if {"results", "configs"} <= set(document) or "lm_eval_version" in document:
-            return ResultsFormatError(
+            return BesideResultsError(
                 f"{path} holds the aggregates of lm-evaluation-harness, no single responses.\n"
                 "Expected the samples_<task>_<date>.jsonl beside it (run lm_eval with --log_samples)."
             )
         if "adapter_spec" in document:
-            return ResultsFormatError(f"{path} is a run_spec.json of HELM; pass its folder, {path.parent}.")
+            return UnknownFormatError(f"{path} is a run_spec.json of HELM; pass its folder, {path.parent}.")
         return unknown(path, f"JSON with the keys {listed(list(document))}")
     if isinstance(document, list) and document:
         entry = document[0]
@@ -143,7 +164,12 @@ def _json_unknown(path: Path, document: Any) -> ResultsFormatError:
 
 
 def _recognise_csv(path: Path, options: Options) -> str:
-    frame = tables.read_table(path, options)[0]
+    try:
+        frame = tables.read_table(path, options, _SAMPLE_ROWS)[0]
+    except ResultsFormatError as error:
+        if _names_of_table(path, options):
+            raise
+        raise UnknownFormatError(f"{error}\nIts first line names no columns of a known table.") from error
     names = list(frame.columns)
     if set(names) >= {"answers", "resps", "success"}:
         raise unknown(
@@ -153,8 +179,7 @@ def _recognise_csv(path: Path, options: Options) -> str:
     if kind == "wide":
         if frame.shape[1] < 2:
             raise unknown(path, f"text, beginning with {path.read_text(encoding='utf-8', errors='replace')[:40]!r}")
-        sample = frame.iloc[:50, 1:].to_numpy().ravel()
-        if not options.columns and not all(_is_number(cell) for cell in sample):
+        if not options.columns and not all(_holds_numbers(frame[name]) for name in names[1:]):
             raise unknown(
                 path,
                 f"a table with the columns {listed(names)}, which holds other than numbers after the first; for a long table, "
@@ -163,9 +188,26 @@ def _recognise_csv(path: Path, options: Options) -> str:
     return "long" if kind == "wide" and options.columns else kind
 
 
+def _names_of_table(path: Path, options: Options) -> bool:
+    """Return whether a table that cannot be read is one of results, by its first line."""
+    with path.open("rb") as file:
+        first = file.readline(_HEAD).decode("utf-8-sig", "replace")
+        second = file.readline(_HEAD).decode("utf-8", "replace")
+    sep = tables.separator(path)
+    names = [name.strip().strip('"') for name in first.split(sep)]
+    cells = second.strip().split(sep)
+    return tables.kind_of(names, options) != "wide" or (len(names) > 1 and len(cells) > 1 and all(map(_is_number, cells[1:])))
+
+
+def _holds_numbers(cells: Any) -> bool:
+    """Return whether a column holds numbers, a few mistakes aside: those are for the reader to name."""
+    known = [cell for cell in cells if cell]
+    return sum(map(_is_number, known)) * 2 > len(known) or not known
+
+
 def _is_number(cell: str) -> bool:
     try:
-        tables.score_in(cell)
+        tables.score_in(cell.replace(",", "."))  # a decimal comma is refused later, with its row
     except ValueError:
         return False
     return True

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import math
+import re
+from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from psychoedu.exceptions import MissingDependencyError, ResultsFormatError
 from psychoedu.response_codes import ANSWERED, Reason
 from psychoedu.runners import records_files
 from psychoedu.runners.importers.content import Options, Reading, check_size, frame_of, told, too_large
-from psychoedu.runners.records_frame import RECORD_COLUMNS, as_text
+from psychoedu.runners.records_frame import RECORD_COLUMNS, as_text, number_in, says_failed
 from psychoedu.validation import counted, listed
 
 _MOST_CELLS = 200_000_000
@@ -45,8 +48,8 @@ _TEXTS = frozenset(("question", "answer_a", "answer_b", "answer_c", "answer_d", 
 _BLANKS = frozenset(("", "na", "n/a", "nan", "null", "none", "<na>"))
 
 
-def read_table(path: Path, options: Options) -> tuple[pd.DataFrame, list[str]]:
-    """Read a CSV or Parquet file within bounds; cells of a CSV file are text, blank ones "".
+def read_table(path: Path, options: Options, most_rows: int | None = None) -> tuple[pd.DataFrame, list[str]]:
+    """Read a CSV or Parquet file within bounds; cells of a CSV file are text, blank ones "", its lines the table's index.
 
     Returns
     -------
@@ -59,7 +62,7 @@ def read_table(path: Path, options: Options) -> tuple[pd.DataFrame, list[str]]:
     check_size(path, options.max_bytes)
     sep = separator(path)
     notes = [] if sep == "," else [f"{path.name}: fields are parted by {sep!r}."]
-    return records_files.read_texts(path, sep), notes
+    return records_files.read_texts(path, sep, most_rows), notes
 
 
 def separator(path: Path) -> str:
@@ -85,7 +88,7 @@ def _read_parquet(path: Path, options: Options) -> pd.DataFrame:
             raise too_large(f"{path}, unpacked,", options.max_bytes)
         if about.num_rows * about.num_columns > _MOST_CELLS:
             raise ResultsFormatError(f"{path} has {about.num_rows:,} rows x {about.num_columns:,} columns, too many to read.")
-        frame: pd.DataFrame = file.read().to_pandas()
+        frame: pd.DataFrame = file.read().to_pandas(integer_object_nulls=True)
     return frame if isinstance(frame.index, pd.RangeIndex) else frame.reset_index()
 
 
@@ -130,7 +133,7 @@ def read_records(path: Path, options: Options) -> Reading:
     beside = path.parent / records_files.NOTES
     if path.name in (records_files.CSV, records_files.PARQUET) and beside.is_file():
         notes += beside.read_text(encoding="utf-8").splitlines()
-    return Reading(frame, str(path), notes)
+    return Reading(frame, str(path), notes, unit=_unit(path))
 
 
 def read_long(path: Path, options: Options) -> Reading:
@@ -161,7 +164,7 @@ def read_long(path: Path, options: Options) -> Reading:
     renamed = {theirs: ours for ours, theirs in taken.items() if theirs != ours}
     if renamed:
         notes.append(f"{path.name}: columns renamed: {', '.join(f'{old} to {new}' for old, new in renamed.items())}.")
-    return Reading(table, str(path), notes)
+    return Reading(_runs_from_1(table, path, notes), str(path), notes, unit=_unit(path))
 
 
 def _columns_of(frame: pd.DataFrame, path: Path, options: Options) -> dict[str, Any]:
@@ -212,7 +215,7 @@ def score_in(value: Any) -> float | None:
         text = value.strip().lower()
         if text in _BLANKS:
             return None
-        return {"true": 1.0, "false": 0.0}.get(text) if text in ("true", "false") else float(text)
+        return {"true": 1.0, "false": 0.0}.get(text) if text in ("true", "false") else number_in(text)
     return None if _is_blank(value) else float(value)
 
 
@@ -221,11 +224,12 @@ def _numbers(column: pd.Series, path: Path, name: Any) -> pd.Series:
     for row, value in enumerate(column):
         try:
             number = score_in(value)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             number = math.inf
         if number is not None and not math.isfinite(number):
             raise ResultsFormatError(
-                f"{path} row {row + 1}: the score in column {name!r} is {told(value)}. Expected a number, or nothing."
+                f"{path} {_place(column.to_frame(), row, path)}: the score in column {name!r} is {told(value)}{_comma(value)}. "
+                "Expected a number, or nothing."
             )
         result.append(number)
     return pd.Series(result, dtype=object, index=column.index, name="score")
@@ -235,11 +239,23 @@ def _with_reasons(table: pd.DataFrame) -> pd.DataFrame:
     """Say why a row has no score where the table does not: not administered, unless it says error or invalid."""
     reason = table["reason"] if "reason" in table else pd.Series([None] * len(table), dtype=object, index=table.index)
     unsaid = reason.isna() & table["score"].isna()
-    for name in ("error", "valid"):
-        if name in table:
-            unsaid &= table[name].isna()
+    if "error" in table:
+        unsaid &= ~table["error"].map(says_failed).astype(bool)
+    if "valid" in table:
+        unsaid &= table["valid"].isna()
     table["reason"] = reason.mask(unsaid, Reason.NOT_ADMINISTERED.label)
     return table
+
+
+def _runs_from_1(table: pd.DataFrame, path: Path, notes: list[str]) -> pd.DataFrame:
+    """Count runs from 1 where a table counts them from 0."""
+    if "epoch" not in table:
+        return table
+    texts = [str(value).strip() for value in table["epoch"].dropna()]
+    if "0" not in texts or not all(text.isascii() and text.isdecimal() for text in texts):
+        return table
+    notes.append(f"{path.name}: runs numbered from 0 were numbered from 1.")
+    return table.assign(epoch=table["epoch"].map(lambda value: None if value is None else int(value) + 1).astype(object))
 
 
 def read_wide(path: Path, options: Options) -> Reading:
@@ -258,7 +274,7 @@ def read_wide(path: Path, options: Options) -> Reading:
         )
     first = frame.columns[0]
     labels = [as_text(value) if not _is_blank(value) else "" for value in frame[first]]
-    twice = sorted({label for label in labels if labels.count(label) > 1}) if len(set(labels)) < len(labels) else []
+    twice = sorted(label for label, count in Counter(labels).items() if count > 1 and label)
     if twice or "" in labels:
         what = f"repeats {listed(twice)}" if twice else "has blank cells"
         raise ResultsFormatError(
@@ -267,32 +283,62 @@ def read_wide(path: Path, options: Options) -> Reading:
             "Expected a label a row; for a long table, say which column is which: columns={'model': ..., 'item_id': ..., "
             "'score': ...}."
         )
-    rows: list[dict[str, Any]] = []
-    for place, label in enumerate(labels):
-        for name in frame.columns[1:]:
-            value = frame[name].iloc[place]
-            try:
-                score = score_in(value)
-            except (TypeError, ValueError):
-                score = math.inf
-            if score is not None and not math.isfinite(score):
-                raise ResultsFormatError(
-                    f"{path} row {place + 1}, column {name!r}: {told(value)} is no score; the columns are "
-                    f"{listed(list(frame.columns))}.\n"
-                    "Expected numbers after the first column (wide), or columns for model, item and score (long; see columns=)."
-                )
-            model, item = (str(name), label) if options.transposed else (label, str(name))
-            rows.append(
-                {
-                    "model": model,
-                    "item_id": item,
-                    "score": score,
-                    "reason": Reason.NOT_ADMINISTERED.label if score is None else ANSWERED,
-                    "max_score": options.max_score,
-                    "log_uri": str(path),
-                }
-            )
-    return Reading(frame_of(rows), str(path), notes)
+    scores = np.empty((len(labels), frame.shape[1] - 1), dtype=object)
+    known: dict[Any, float | None] = {}
+    for place, name in enumerate(frame.columns[1:]):
+        scores[:, place] = [_cell(value, known, frame, row, name, path) for row, value in enumerate(frame[name])]
+    names = np.array([str(name) for name in frame.columns[1:]], dtype=object)
+    shape = scores.shape
+    by_row, by_column = np.repeat(np.array(labels, dtype=object), shape[1]), np.tile(names, shape[0])
+    given = scores.ravel()
+    absent = np.array([score is None for score in given], dtype=bool)
+    table = pd.DataFrame(
+        {
+            "model": by_column if options.transposed else by_row,
+            "item_id": by_row if options.transposed else by_column,
+            "score": given,
+            "reason": np.where(absent, Reason.NOT_ADMINISTERED.label, ANSWERED).astype(object),
+            "max_score": options.max_score,
+            "log_uri": str(path),
+        },
+        index=np.repeat(frame.index.to_numpy(), shape[1]),
+        dtype=object,
+    )
+    return Reading(table, str(path), notes, unit=_unit(path))
+
+
+def _cell(value: Any, known: dict[Any, float | None], frame: pd.DataFrame, row: int, name: Any, path: Path) -> float | None:
+    """Return a cell of a wide table as a score; few values occur, so each is read once."""
+    if isinstance(value, str) and value in known:
+        return known[value]
+    try:
+        score = score_in(value)
+    except (TypeError, ValueError, OverflowError):
+        score = math.inf
+    if score is not None and not math.isfinite(score):
+        raise ResultsFormatError(
+            f"{path} {_place(frame, row, path)}, column {name!r}: {told(value)} is no score{_comma(value)}; the columns are "
+            f"{listed(list(frame.columns))}.\n"
+            "Expected numbers after the first column (wide), or columns for model, item and score (long; see columns=)."
+        )
+    if isinstance(value, str):
+        known[value] = score
+    return score
+
+
+def _unit(path: Path) -> str:
+    return "row" if records_files.is_parquet(path) else "line"
+
+
+def _place(frame: pd.DataFrame, row: int, path: Path) -> str:
+    """Return where a row stands: the line of a CSV file, as an editor counts, or the row of a Parquet file, from 1."""
+    return f"row {row + 1}" if records_files.is_parquet(path) else f"line {frame.index[row]}"
+
+
+def _comma(value: Any) -> str:
+    """Return a hint where a comma keeps text from being a number."""
+    decimal = isinstance(value, str) and re.fullmatch(r"\s*[+-]?\d*,\d+\s*", value)
+    return f" (a decimal comma? write {value.strip().replace(',', '.')})" if decimal else ""
 
 
 def read_pedagogy(path: Path, options: Options) -> Reading:
@@ -323,6 +369,9 @@ def read_pedagogy(path: Path, options: Options) -> Reading:
         and not str(name).startswith("Unnamed")
     ]
     further = [name for name in further if str(name) and (options.metadata is None or name in options.metadata)]
+    options_of = [(letter, lower[f"answer_{letter.lower()}"]) for letter in "ABCDEFG" if f"answer_{letter.lower()}" in lower]
+    # without the texts of the options a letter is one where it is the key somewhere, or one of the usual four
+    usual = "ABCD" + "".join(sorted({as_text(key).strip().upper() for key in frame[key_name]} & set("EFG")))
     rows: list[dict[str, Any]] = []
     for place in range(len(frame)):
         record = frame.iloc[place]
@@ -330,15 +379,19 @@ def read_pedagogy(path: Path, options: Options) -> Reading:
         key = record[key_name]
         if _is_blank(question) or _is_blank(key):
             raise ResultsFormatError(
-                f"{path} row {place + 1}: without a question_id or a correct answer. Expected both in every row."
+                f"{path} {_place(frame, place, path)}: without a question_id or a correct answer. Expected both in every row."
             )
         about = {str(name): None if _is_blank(record[name]) else record[name] for name in further}
+        letters = "".join(letter for letter, column in options_of if not _is_blank(record[column]))
+        if as_text(key).strip().upper() not in letters:
+            letters = usual
         for name in predicted:
             given = "" if _is_blank(record[name]) else str(record[name]).strip()
-            letter = given.upper() if len(given) == 1 and given.upper() in "ABCDEFG" else None
+            letter = given.upper() if len(given) == 1 and given.upper() in letters else None
             rows.append(
                 {
                     **about,
+                    "_line": frame.index[place],
                     "benchmark": "pedagogy-benchmark",
                     "subset": path.stem.split("_results")[0] if "_results" in path.stem else None,
                     "model": str(name).removeprefix(_PREDICTED),
@@ -352,5 +405,6 @@ def read_pedagogy(path: Path, options: Options) -> Reading:
                 }
             )
     rows.sort(key=lambda row: predicted.index(_PREDICTED + row["model"]))
+    lines = pd.Index([row.pop("_line") for row in rows])
     notes.append(f"{path.name}: texts of questions and options were not read; predictions that are no letter count as unparsed.")
-    return Reading(frame_of(rows), str(path), notes)
+    return Reading(frame_of(rows).set_axis(lines), str(path), notes, unit=_unit(path))

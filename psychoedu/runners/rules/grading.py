@@ -20,9 +20,17 @@ LEVELS = ("BELOW_SATISFACTORY", "SATISFACTORY", "ABOVE_SATISFACTORY")
 INVALID = ("drop", "wrong")
 """What becomes of replies that could not be read: left out, or counted as wrong."""
 
-_CLASSIFICATION = re.compile(r"CLASSIFICATION[\"'*_\s]*[:=]([^\n]*)", re.IGNORECASE)
+_CLASSIFICATION = re.compile(r"CLASSIFICATION[\"'*_\s]*[:=]", re.IGNORECASE)
+_REASONING = re.compile(r"\n|(?<![A-Z])(?:REASONING|RATIONALE|JUSTIFICATION|EXPLANATION)(?![A-Z])")
+_NAME = r"(?:(?:(?P<side>ABOVE|BELOW)(?:[\s_-]{0,3}SATISFACTORY)?)|(?:AT[\s_-]{1,3})?SATISFACTORY)(?![A-Z])"
+_FIRST = re.compile(rf"[^A-Z0-9]*{_NAME}")
+_ANOTHER = re.compile(
+    rf"[^A-Z0-9,;/|&-]*(?:[,;/|&-]+|(?:OR|AND|TO|VS)(?![A-Z]))[^A-Z0-9]*(?:(?:OR|AND)(?![A-Z])[^A-Z0-9]*)?{_NAME}"
+)
+_SENTENCE_END = re.compile(r"[.;!?]")
 _ABOVE_OR_BELOW = re.compile(r"(?<![A-Z])(ABOVE|BELOW)(?![A-Z])")
-_BARE_LEVEL = re.compile(r"(?<![A-Z])(?<!NOT[\s_])(?<!NOT YET[\s_])SATISFACTORY(?![A-Z])")
+_BARE_LEVEL = re.compile(r"(?<![A-Z])SATISFACTORY(?![A-Z])")
+_DENIED = re.compile(r"(?<![A-Z])(?:NOT|NO|NEITHER|NEVER)(?![A-Z])|N['’]T(?![A-Z])")
 
 
 def parse_classification(text: str | None) -> str | None:
@@ -35,8 +43,9 @@ def parse_classification(text: str | None) -> str | None:
     Returns
     -------
     "ABOVE_SATISFACTORY", "SATISFACTORY", "BELOW_SATISFACTORY" or None
-        What stands behind "CLASSIFICATION:" on its line. ABOVE and BELOW are looked for before the bare word, which they hold;
-        None without the label, for both, and for lines that differ.
+        The level named right behind "CLASSIFICATION:", where ABOVE_SATISFACTORY and BELOW_SATISFACTORY are not read as the bare
+        word that they hold. What is said later, such as a reasoning on the same line, does not count. None without the label,
+        for more than one level or a denied one ("not satisfactory"), and for labels that differ.
 
     References
     ----------
@@ -46,19 +55,31 @@ def parse_classification(text: str | None) -> str | None:
     --------
     >>> parse_classification("CLASSIFICATION: BELOW_SATISFACTORY\nREASONING: ...")
     'BELOW_SATISFACTORY'
+    >>> parse_classification("CLASSIFICATION: SATISFACTORY REASONING: The work does not go above the standard.")
+    'SATISFACTORY'
     """
     if not isinstance(text, str):
         return None
-    found = {_level(line) for line in _CLASSIFICATION.findall(text)}
+    found = {_level(part) for part in _CLASSIFICATION.split(text)[1:]}
     return found.pop() if len(found) == 1 else None
 
 
-def _level(line: str) -> str | None:
-    plain = line.upper()
-    sides = set(_ABOVE_OR_BELOW.findall(plain.replace("_", " ")))
-    if sides:
-        return f"{sides.pop()}_SATISFACTORY" if len(sides) == 1 else None
-    return "SATISFACTORY" if _BARE_LEVEL.search(plain) else None
+def _level(text: str) -> str | None:
+    """Return the level named first in what stands behind a label."""
+    plain = _REASONING.split(text.upper(), maxsplit=1)[0]
+    first = _FIRST.match(plain)
+    if first is not None:
+        another = _ANOTHER.match(plain, first.end())
+        return _named(first["side"]) if another is None or another["side"] == first["side"] else None
+    sentence = _SENTENCE_END.split(plain, maxsplit=1)[0].replace("_", " ")  # "the work is below satisfactory"
+    sides = set(_ABOVE_OR_BELOW.findall(sentence))
+    if _DENIED.search(sentence) or len(sides) > 1 or not (sides or _BARE_LEVEL.search(sentence)):
+        return None
+    return _named(sides.pop() if sides else None)
+
+
+def _named(side: str | None) -> str:
+    return "SATISFACTORY" if side is None else f"{side}_SATISFACTORY"
 
 
 @dataclass(frozen=True)

@@ -45,17 +45,24 @@ SAMPLES = ("A", "B")
 
 _NUMBER = r"(-?\d+(?:\.\d+)?)"
 _OF = r"(?:\s*(?:/|out\s+of)\s*(\d+))?"
-_LABELLED = re.compile(
-    rf"(?<![A-Za-z])(?:score|rating|grade)[\"'*_\s]*(?:is|of|[:=])?[\"'*_\s]*{_NUMBER}{_OF}(?!\s*(?:[-–—]|to|or)\s*\d)(?!\d)",
-    re.IGNORECASE,
-)
-_MENTIONED = re.compile(rf"(?<![A-Za-z])(?:score|rating|grade)[\"'*_\s]*(?:is|of|[:=])[\"'*_\s]*{_NUMBER}", re.IGNORECASE)
+_LABEL = r"(?<![A-Za-z])(?:score|rating|grade)[\"'*_\s]{0,9}"
+_GIVEN = rf"[\"'*_\s]{{0,9}}{_NUMBER}"
+_ONE = rf"{_OF}(?!\s*(?:[-–—]|to|or)\s*\d)(?!\d)"
+_LABELLED = re.compile(rf"{_LABEL}(?:is|of|[:=])?{_GIVEN}{_ONE}", re.IGNORECASE)
+_MENTIONED = re.compile(rf"{_LABEL}(?:is|of|[:=]){_GIVEN}", re.IGNORECASE)
+_MARKED = re.compile(rf"{_LABEL}[:=]{_GIVEN}", re.IGNORECASE)
+_MARKED_ONE = re.compile(rf"{_LABEL}[:=]{_GIVEN}{_ONE}", re.IGNORECASE)
 _BARE = re.compile(rf"{_NUMBER}{_OF}")
 _BETTER = re.compile(
-    r"BETTER[\s_]*SAMPLE[\"'*_\s]*(?:is|[:=])?[\"'*_\s(\[]*(?:sample\s+)?([AB])(?![A-Za-z])"
-    r"(?!\W{0,3}(?:or|and|/)\W{0,3}(?:sample\s+)?[AB](?![A-Za-z]))",
+    r"BETTER[\s_]{0,9}SAMPLE[\"'*_\s]{0,9}(?:is|[:=])?[\"'*_\s(\[]{0,9}(?:sample\s{1,9})?([AB])(?![A-Za-z])"
+    r"(?!\W{0,3}(?:or|and|vs|[/,;|&+=])\W{0,3}(?:(?:or|and)\s)?\W{0,3}(?:sample\s{1,9})?[AB](?![A-Za-z'’])(?!\s{1,9}(?:is|was|has|had|does|lacks|shows|uses|needs)\b))"
+    r"(?!\W{0,3}(?:or|and|[/=])\W{0,3}(?:sample\s{1,9})?[AB](?![A-Za-z]))"
+    r"(?![ \t]{1,9}[AB](?:\W|\Z))",
     re.IGNORECASE,
 )
+_OBJECT = re.compile(r"\{\s{0,99}[\"}]")
+_MOST_BROKEN = 1000
+_ARTICLE = re.compile(r"[ \t]+[a-z]")
 
 
 def parse_judge_score(text: str | None, maximum: int = 3) -> int | None:
@@ -65,6 +72,7 @@ def parse_judge_score(text: str | None, maximum: int = 3) -> int | None:
     ----------
     text : str or None
         JSON with a field "score", alone or within other text; or "Score: 2", "score of 2 out of 3"; or nothing but the number.
+        Beside "Score: 2" a mention such as "a score of 3 would need more" does not count.
     maximum : int
         Scores are whole numbers from 0 to this one.
 
@@ -90,8 +98,9 @@ def parse_judge_score(text: str | None, maximum: int = 3) -> int | None:
     if given:
         found = [_whole(value, top) for value in given]
     else:
-        labelled = list(_LABELLED.finditer(text))
-        if len(labelled) < len(_MENTIONED.findall(text)):  # "Score: 1-2", "Score: 1 or 2"
+        n_marked = len(_MARKED.findall(text))
+        labelled = list((_MARKED_ONE if n_marked else _LABELLED).finditer(text))
+        if len(labelled) < (n_marked or len(_MENTIONED.findall(text))):  # "Score: 1-2", "Score: 1 or 2"
             return None
         if not labelled:
             bare = _BARE.fullmatch(text.strip(" \t\r\n*_`\"'.()[]"))
@@ -102,15 +111,17 @@ def parse_judge_score(text: str | None, maximum: int = 3) -> int | None:
 
 def _json_scores(text: str) -> list[Any]:
     """Return the values of the fields "score" in all JSON objects of a text."""
-    decoder, found, at = json.JSONDecoder(object_pairs_hook=list), [], text.find("{")
-    while at >= 0:
+    decoder, found, end, n_broken = json.JSONDecoder(object_pairs_hook=list), [], 0, 0
+    while n_broken < _MOST_BROKEN and (start := _OBJECT.search(text, end)) is not None:
         try:
-            value, end = decoder.raw_decode(text, at)
+            value, end = decoder.raw_decode(text, start.start())
+        except RecursionError:  # nested deeper than any reply that means it
+            return []
         except ValueError:
-            end = at + 1
+            end = start.start() + 1
+            n_broken += 1
         else:
             found += [field for name, field in value if name.strip().lower() == "score"]
-        at = text.find("{", end)
     return found
 
 
@@ -194,7 +205,9 @@ def parse_better_sample(text: str | None, bare: bool = False) -> str | None:
     """
     if not isinstance(text, str):
         return None
-    found = {letter.upper() for letter in _BETTER.findall(text)}
+    found = {
+        match[1].upper() for match in _BETTER.finditer(text) if match[1] != "a" or _ARTICLE.match(text, match.end(1)) is None
+    }  # "a tie" names no sample
     if bare and not found:
         found = {text.strip(" \t\r\n*_`\"'.()[]").upper()} & set(SAMPLES)
     return found.pop() if len(found) == 1 else None

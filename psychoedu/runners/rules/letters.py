@@ -26,6 +26,7 @@ _ANNOUNCED = (
     r"(?:answers?|options?|choices?|responses?|choose|chose|pick|select|\\boxed|答案|选项|选择|选)"
     r"\s*(?:\s+is|\s+would\s+be|\s+letter|[:=是为])?\s*[:=]?\s*(?:option|choice|选项)?\s*"
 )
+_SPACES = re.compile(r"\s{2,}")
 _DENIED = r"\W{0,3}\s+(?:is|was|can)\s*(?:n['’]t|not|wrong|incorrect|false)"
 _MARKS = r"[\s\"'`*_(\[{<]*"
 _AROUND = " \t\r\n\"'`*_~()[]{}<>.,:;!?。、,;:「」『』【】《》“”‘’$\\"
@@ -64,7 +65,7 @@ def parse_letter(
     - "token": the first of the letters that stands alone, with no Latin letter before or after it.
     - "strict": a letter in any width and case, if the reply is nothing but it ("B", "(b)", a full-width letter), begins with it
       and a mark ("B. drinks"), or announces it ("The answer is B"), and no other of the letters stands alone anywhere.
-      "A or B" gives none.
+      "A or B" gives none. Zero-width characters are left out first.
     - "pedagogy": the four patterns with which the harness of the pedagogy benchmark reads replies, tried in order. They know
       the letters A to G; one that the item does not have gives None here, where that harness has an answer that is wrong. Pass
       letters="ABCDEFG" for its figures on badly formatted replies.
@@ -205,4 +206,6 @@ def _clear(letters: str) -> Callable[[str], str | None]:
 
 def _strict(text: str, letters: str) -> str | None:
     folded = unicodedata.normalize("NFKC", text)  # full-width and circled letters become plain ones
+    shown = "".join(character for character in folded if unicodedata.category(character) != "Cf")  # zero-width ones are not seen
+    folded = _SPACES.sub(lambda run: "\n" if "\n" in run[0] else " ", shown)
     return _clear(letters)(folded)

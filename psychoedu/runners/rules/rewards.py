@@ -133,6 +133,8 @@ def r1(semantic: float, anchor: float | None = None, weights: Mapping[str, float
     (0.91, 0.0, 0.8)
     """
     own = _check_weights(weights, R1_WEIGHTS)
+    if semantic is None:
+        raise DataError("r1() got no semantic score; expected a number from 0 to 1, nan for an unknown one.")
     _check_unit({"semantic": semantic, "anchor": anchor}, "r1()")
     if anchor is None:
         return float(semantic)
@@ -381,7 +383,15 @@ def _check_weights(weights: Mapping[str, float], names: Iterable[str], total: fl
 
 
 def _check_unit(values: Mapping[str, float | None] | Mapping[int, float], what: str) -> None:
-    """Check that values which are known lie between 0 and 1."""
+    """Check that values which are known are numbers between 0 and 1."""
+    strange = {
+        name: value for name, value in values.items() if value is not None and not isinstance(value, int | float | np.number)
+    }
+    if strange:
+        raise DataError(
+            f"{what} got {listed([f'{name}: {value!r}' for name, value in strange.items()])}; "
+            "expected numbers from 0 to 1, nan for unknown ones."
+        )
     wrong = {name: value for name, value in values.items() if value is not None and (value < 0.0 or value > 1.0)}
     if wrong:
         hint = " Percentages have to be divided by 100." if all(1.0 < value <= 100.0 for value in wrong.values()) else ""

@@ -19,6 +19,8 @@ CONFIDENCE = ("Very confident", "Somewhat confident", "Uncertain")
 
 _WORDS = {word: re.compile(rf"(?<![A-Za-z]){word}(?![A-Za-z])", re.IGNORECASE) for word in (INCORRECT, CORRECT)}
 _DENIED = re.compile(r"(?:\bnot|n['’]t)\s+(?:\w+\s+){0,2}$", re.IGNORECASE)
+_BEFORE = 80
+"""So many characters before a word are looked at for a denial."""
 
 
 def parse_statement(text: str | None, rule: str = "substring") -> str | None:
@@ -53,9 +55,13 @@ def parse_statement(text: str | None, rule: str = "substring") -> str | None:
         lower = text.lower()
         return INCORRECT if "incorrect" in lower else CORRECT if "correct" in lower else None
     found = [(name, match) for name, word in _WORDS.items() for match in word.finditer(text)]
-    if len({name for name, _ in found}) != 1 or any(_DENIED.search(text[: match.start()]) for _, match in found):
+    if len({name for name, _ in found}) != 1 or any(_is_denied(text, match) for _, match in found):
         return None
     return found[0][0]
+
+
+def _is_denied(text: str, match: re.Match[str]) -> bool:
+    return _DENIED.search(text[max(match.start() - _BEFORE, 0) : match.start()]) is not None
 
 
 def parse_confidence(text: str | None) -> str | None:
@@ -85,7 +91,7 @@ def parse_confidence(text: str | None) -> str | None:
     found = []
     for name in CONFIDENCE:
         for match in re.finditer(rf"(?<![A-Za-z]){name}(?![A-Za-z])", plain, re.IGNORECASE):
-            if _DENIED.search(plain[: match.start()]):
+            if _is_denied(plain, match):
                 return None
             found.append(name)
     return found[0] if len(set(found)) == 1 else None

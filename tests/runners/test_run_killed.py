@@ -129,7 +129,9 @@ def test_stopped_from_the_keyboard_only_items_in_work_are_asked_again(tmp_path: 
             said, trouble = child.communicate(timeout=30)
         server.wait_until_idle()
         asked = len(server.requests)
-        assert (child.returncode, said) == (2, "")
+        assert child.returncode == 2
+        assert said.startswith("csebench: 1 model x 2 conditions x 12 items x 3 runs = 72 calls")
+        assert "wrote" not in said
         assert trouble.startswith("error: Stopped. The same command goes on where it stopped")
         assert "Traceback" not in trouble
         assert status(tmp_path) == "stopped"

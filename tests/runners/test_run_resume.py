@@ -52,7 +52,7 @@ except RunnerError as error:
 
 
 def start(out: Path, calls: Path, seconds: float, realtime: bool) -> subprocess.Popen[str]:
-    words = [sys.executable, "-c", CHILD, str(out), str(calls), str(seconds), str(realtime)]
+    words = [sys.executable, "-P", "-c", CHILD, str(out), str(calls), str(seconds), str(realtime)]
     return subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ})
 
 

@@ -11,6 +11,7 @@ import pandas as pd
 
 from psychoedu._typing import FloatArray
 from psychoedu._version import __version__
+from psychoedu.bootstrap.analysis import FALLBACK, FEW_CLUSTERS, Source, recommended
 from psychoedu.bootstrap.comparison import ModelComparison
 from psychoedu.bootstrap.corrections import CORRECTIONS
 from psychoedu.bootstrap.design import MISSING_POLICIES, ClusterDesign, by_model_text
@@ -94,7 +95,7 @@ def compare_models(
     Returns
     -------
     ModelComparison
-        ``.table`` has a row per pair.
+        ``.table`` has a row per pair; ``low_recommended`` and ``high_recommended`` where a stratum has fewer than 20 clusters.
 
     Raises
     ------
@@ -231,12 +232,15 @@ def _compare(
     errors = drawn.replicates.std(axis=0, ddof=1)
     simultaneous, p_max_t = max_t_limits(drawn.replicates, found.value, errors, level)
     raw = p_value(drawn.replicates, found.value)
+    source = Source(plan, pairing.sums, pairing.sizes, None, seed, size, jobs)
+    better, better_notes = _recommended(source, level, design.cluster_word)
     table = {
         "difference": found.value,
         "standard_error": errors,
         "robust_standard_error": found.robust_error,
         "low": limits[0],
         "high": limits[1],
+        **better,
         "low_simultaneous": simultaneous[0],
         "high_simultaneous": simultaneous[1],
         "p_value": raw,
@@ -267,11 +271,12 @@ def _compare(
                 f"turns whole {word}s"
             )
     if margin is not None:
-        inner = limits_of(method, pools, plan, found, drawn, 2.0 * level - 1.0).limits if level > 0.5 else [found.value] * 2
-        low, high = inner
+        low, high = [found.value] * 2
+        if level > 0.5:
+            low, high = limits_of(method, pools, plan, found, drawn, 2.0 * level - 1.0).limits
         table |= {"low_equivalence": low, "high_equivalence": high, "equivalent": (low > -margin) & (high < margin)}
     labels = [(design.models[first], design.models[second]) for first, second in pairing.pairs]
-    notes = [*plan.notes, *more_notes]
+    notes = [*plan.notes, *more_notes, *better_notes]
     alike = np.flatnonzero(errors <= TIE * np.abs(found.value))
     if len(alike):
         names = listed([f"{labels[at][0]} - {labels[at][1]}" for at in alike])
@@ -301,6 +306,19 @@ def _compare(
         diagnostics=tuple(notes),
         version=__version__,
     )
+
+
+def _recommended(source: Source, level: float, word: str) -> tuple[dict[str, FloatArray], list[str]]:
+    """Return recommended limits of every pair, with a note, where fewer than 20 clusters are drawn from together somewhere."""
+    fewest = int(source.plan.pool_sizes.min())
+    if fewest >= FEW_CLUSTERS:
+        return {}, []
+    limits, methods, _ = recommended(source, True, level)
+    kinds = " or ".join(
+        sorted({"analytic t" if method == FALLBACK else "studentised with Rao-Wu rescaling" for method in methods})
+    )
+    note = f"somewhere only {fewest} {word}s are drawn from together: recommended intervals ({kinds}) stand beside the others"
+    return {"low_recommended": limits[0], "high_recommended": limits[1]}, [note]
 
 
 def _contributions(plan: Plan, pools: Sequence[Pool]) -> FloatArray:

@@ -23,7 +23,15 @@ NUMBERS = (
     "p_value", "p_holm", "p_max_t", "p_sign_flip",
 )  # fmt: skip
 _PLAIN = ("n_resamples", "confidence_level", "method", "correction", "weighting", "pairs", "missing")
-_OPTIONAL = ("first_only", "second_only", "p_mcnemar", "low_equivalence", "high_equivalence")
+_OPTIONAL = (
+    "low_recommended",
+    "high_recommended",
+    "first_only",
+    "second_only",
+    "p_mcnemar",
+    "low_equivalence",
+    "high_equivalence",
+)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -34,10 +42,11 @@ class ModelComparison(Saved):
     ----------
     table : DataFrame by pair (first, second)
         ``difference`` (first less second), ``standard_error`` (bootstrap), ``robust_standard_error`` (analytic), ``low`` and
-        ``high``; ``low_simultaneous`` and ``high_simultaneous``, which hold for all pairs at once; ``p_value``, ``p_holm``,
-        ``p_max_t``, ``p_sign_flip``; ``n_units`` and ``left_out``; ``wins``, ``ties`` and ``losses`` of the first; where rewards
-        are 0 and 1 ``first_only``, ``second_only`` and ``p_mcnemar``, nan for other pairs; with a margin
-        ``low_equivalence``, ``high_equivalence`` and ``equivalent``.
+        ``high``; where a stratum has fewer than 20 clusters ``low_recommended`` and ``high_recommended``;
+        ``low_simultaneous`` and ``high_simultaneous``, which hold for all pairs at once; ``p_value``, ``p_holm``, ``p_max_t``,
+        ``p_sign_flip``; ``n_units`` and ``left_out``; ``wins``, ``ties`` and ``losses`` of the first; where rewards are 0 and 1
+        ``first_only``, ``second_only`` and ``p_mcnemar``, nan for other pairs; with a margin ``low_equivalence``,
+        ``high_equivalence`` and ``equivalent``.
     sizes : Series by stratum
         Clusters.
     missing : str
@@ -107,7 +116,8 @@ class ModelComparison(Saved):
             "p (sign flip)",
             "win/tie/loss",
         ]
-        exact, margin = "p_mcnemar" in self.table, self.margin is not None
+        exact, margin, few = "p_mcnemar" in self.table, self.margin is not None, "low_recommended" in self.table
+        heads[3:3] = [f"recommended {level} interval"] if few else []
         heads += ["flips", "p (McNemar)"] if exact else []
         heads += [f"equivalent within {self.margin:g}"] if margin else []
         rows = []
@@ -116,6 +126,7 @@ class ModelComparison(Saved):
                 f"{first} - {second}",
                 fixed(row["difference"]),
                 f"[{fixed(row['low'])}, {fixed(row['high'])}]",
+                *([f"[{fixed(row['low_recommended'])}, {fixed(row['high_recommended'])}]"] if few else []),
                 f"[{fixed(row['low_simultaneous'])}, {fixed(row['high_simultaneous'])}]",
                 *(p_text(row[name], self.n_resamples) for name in ("p_value", "p_holm", "p_sign_flip")),
                 f"{row['wins']}/{row['ties']}/{row['losses']}",

@@ -449,3 +449,21 @@ def test_figures_of_one_column_hold_their_labels(kind):
     import matplotlib.pyplot as plt
 
     plt.close(figure)
+
+
+def test_few_tasks_bring_the_recommended_interval_of_every_pair():
+    frame = thirty_tasks()
+    few = pe.compare_models(frame, stratum="stratum", rng=1, n_resamples=999)  # 15 tasks a stratum
+    wide = frame.pivot(index=["stratum", "task"], columns="model", values="reward")
+    difference = (wide["A"] - wide["B"]).rename("reward").reset_index().assign(prompt="one")
+    paired = pd.concat([difference, difference.assign(prompt="two", reward=0.0)])
+    own = pe.contrast(
+        paired, condition="prompt", focal="two", stratum="stratum", model=None, rng=1, n_resamples=999
+    ).recommended_interval
+    assert few.table[["low_recommended", "high_recommended"]].iloc[0].tolist() == pytest.approx([own.low, own.high])
+    for text in (few.to_markdown(), few.to_latex(), few.to_html()):
+        assert "recommended 95" in text
+    assert "only 15 tasks are drawn from together" in few.summary()
+    assert type(few).from_dict(few.to_dict()).to_markdown() == few.to_markdown()
+    many = pe.compare_models(frame, rng=1, n_resamples=200)
+    assert "low_recommended" not in many.table

@@ -19,6 +19,7 @@ import pandas as pd
 
 from psychoedu.exceptions import DataError, PsychoeduError, RecordsError
 from psychoedu.response_codes import ANSWERED, REASON_LABELS, Reason, as_reason
+from psychoedu.runners.settings import without_secrets
 from psychoedu.validation import counted, listed, shown
 
 RECORD_COLUMNS: dict[str, str] = {
@@ -386,6 +387,8 @@ def _settle(columns: dict[str, pd.Series], places: Places) -> None:
         ~(np.isfinite(most) & (most > 0.0)), "with a max_score that is not above 0", "the highest score there is, in max_score"
     )
     unstated = np.array([value is None for value in reason], dtype=bool)
+    said = columns["error"]  # where a provider may repeat the key that it refuses
+    columns["error"] = pd.Series([without_secrets(text) for text in said], index=said.index, dtype=said.dtype)
     failed = _where(columns["error"], says_failed)
     invalid = columns["valid"].eq(False).fillna(False).to_numpy(dtype=bool)
     empty = _where(columns["raw_output"], lambda text: not text.strip())

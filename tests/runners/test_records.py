@@ -437,3 +437,12 @@ def test_reading_results_needs_no_client_package() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_a_key_that_an_error_repeats_enters_no_records(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-test-SECRET-123")
+    texts = ["401: no such key sk-test-SECRET-123", None]
+    records = Records(pd.DataFrame({"model": "m", "item_id": ["a", "b"], "score": [None, 1.0], "error": texts}))
+    assert records.frame["error"].iloc[0] == "401: no such key [removed]"
+    assert records.frame["reason"].tolist() == ["api_error", "answered"]
+    assert all(b"SECRET" not in path.read_bytes() for path in records.save(tmp_path))
